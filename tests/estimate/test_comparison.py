@@ -183,9 +183,9 @@ def test_p_values_of_equal_games_are_one():
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"estimand": "sage"}, "estimand must be 'd-sage' where each game has a graph of its own"),
-        ({"semantics": "skip"}, "semantics must be 'boundary' where each game"),
-        ({"audit": True}, "audit must be False where each game"),
+        ({"estimand": "sage"}, "estimand must be 'd-sage' if each game has its own graph"),
+        ({"semantics": "skip"}, "semantics must be 'boundary' if each game"),
+        ({"audit": True}, "audit must be False if each game"),
     ],
 )
 def test_what_two_graphs_do_not_have_is_refused(options, text):

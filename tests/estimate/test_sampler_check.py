@@ -228,7 +228,7 @@ def test_a_sampler_whose_fit_takes_too_long_is_left_out(case):
         options=PlanOptions(random_state=0),
         seed=0,
     )
-    assert "fitting huge would take longer" in found.reason
+    assert "fitting huge would take too long" in found.reason
 
 
 def test_results_do_not_depend_on_the_number_of_jobs(case):

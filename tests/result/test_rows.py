@@ -76,7 +76,7 @@ def test_text_and_html_show_rows_bases_and_predictions(explained, classified):
     assert text.startswith("Conditional SHAP values of Numbers: prediction of height, 12 rows")
     assert "... and 7 more rows; to_frame() has them all" in text
     assert "the values of a row add up to its prediction minus base" in text
-    assert "stopped because 24 orderings are done, all there are" in text
+    assert "stopped because all 24 orderings are done" in text
     assert "<td" in explained._repr_html_()
     assert "3 outputs" in repr(classified)
     assert "elm" in repr(classified)

@@ -81,7 +81,7 @@ def test_a_simpler_sampler_that_is_as_good_is_said_to_be_the_simplest():
     assert choice.decision.tied == ("other",)
     assert choice.tied["other"].shift == 1e-5
     assert not choice.tied["other"].is_fitted
-    assert choice.scores.loc["other", "verdict"] == "cannot be told from simple"
+    assert choice.scores.loc["other", "verdict"] == "tied with simple"
 
 
 def test_seconds_to_fit_and_to_draw_are_parts_of_the_time_that_passes():
@@ -161,7 +161,7 @@ def test_a_level_of_one_row_is_not_held_out(convert):
 
 def test_rows_of_which_none_can_be_held_out_get_the_simplest_sampler():
     frame = pd.DataFrame({"id": list("abcdefghijklmnopqrstuvwxyz"), "x": range(26)})
-    with pytest.warns(UserWarning, match="Of 26 rows too few have categories that occur more"):
+    with pytest.warns(UserWarning, match="Too few of the 26 rows have categories that occur more"):
         choice = choose_sampler(frame)
     assert choice.decision.basis is Basis.FEW_ROWS
 

@@ -244,9 +244,9 @@ class TestDegenerateColumns:
         often, rare = np.where(a == 0, "left", "right"), [f"odd {i}" for i in range(400)]
         b = np.where(rng.random(400) < 0.6, often, rare)
         frame = pd.DataFrame({"a": a.astype(str), "b": b})
-        with pytest.warns(UserWarning, match="of 'b' .* fewer than 5 rows are taken for one"):
+        with pytest.warns(UserWarning, match="of 'b' .* fewer than 5 rows are merged into one"):
             assert dsage.learn_graph(frame).markov_blanket("b") == ("a",)
-        with pytest.warns(UserWarning, match="taken for one"):
+        with pytest.warns(UserWarning, match="merged into one"):
             found = stability(frame, 4, random_state=0)
         assert all(graph.markov_blanket("b") == ("a",) for graph in found.graphs)
 

@@ -63,7 +63,7 @@ def assemble(totals: Totals, history: History, seconds: float) -> Estimate:
 
 
 def _without_rounding(columns: Mapping[str, Floats], risk: float) -> dict[str, Floats]:
-    """Return values with their errors, exactly zero where they are but rounding errors.
+    """Return values with their errors, exactly zero if they are only rounding errors.
 
     A feature that the model does not use has a value of some 1e-17, which differs from zero
     "significantly", as its error is no larger.
@@ -84,7 +84,7 @@ def _take(term: TermEstimate, n_values: int) -> TermEstimate:
 
 
 def _split_outputs(columns: Mapping[str, Floats], n_outputs: int) -> OutputEstimate | None:
-    """Return the columns of single outputs, which follow those of their sum."""
+    """Return the columns of single outputs, which follow the columns of their sum."""
     if not n_outputs:
         return None
     apart = {name: each.reshape(1 + n_outputs, -1)[1:] for name, each in columns.items()}
@@ -119,7 +119,7 @@ def _make_terms(totals: Totals) -> list[TermEstimate]:
 
 
 def _make_audit(totals: Totals) -> TermEstimate:
-    """Return the difference of SAGE to d-SAGE; its error includes that of draws."""
+    """Return the difference of SAGE to d-SAGE; its error includes the error of the draws."""
     tally = totals.tallies[1]
     return TermEstimate(
         TermKind.CORRECTION,
@@ -132,7 +132,7 @@ def _make_audit(totals: Totals) -> TermEstimate:
 
 
 def _count(totals: Totals) -> tuple[int, int]:
-    """Return the number of orderings, and of independent pieces that the errors rest on."""
+    """Return the numbers of orderings and of the independent pieces behind the errors."""
     plan, main = totals.plan, totals.tallies[0]
     if _is_exact(totals):
         n_rows = sum(map(len, plan.shards))

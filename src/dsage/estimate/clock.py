@@ -1,4 +1,4 @@
-"""The time of an estimation, and how its limit is kept."""
+"""The time of an estimation and its limit."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from contextlib import contextmanager
 # The largest share of the limit between two looks at the clock, and the share of it by which a unit
 # that has begun may exceed it.
 _SHARE, _TOO_LATE = 0.05, 0.05
-# The share of the limit in which two units are to end. Where they take longer, the same time is
-# worth more with units of fewer rows.
+# The share of the limit in which two units should end. If they take longer, units of fewer rows use
+# the same time better.
 _AMPLE = 0.95
 # The share of the first unit from which its time is trusted.
 _TRUSTED = 0.1
@@ -31,9 +31,9 @@ class Clock:
     seconds : float
         The time spent until the last break.
     limit : float or None
-        The time after which nothing more is evaluated, except what is needed for an estimate.
+        The time after which only the minimum for an estimate is evaluated.
     gives_up : bool
-        Whether to end an estimation at once whose first units would take longer than the limit.
+        Whether to end an estimation at once if its first units would take longer than the limit.
     is_cut : bool
         Whether the limit has ended the estimation.
     """
@@ -83,10 +83,10 @@ class Clock:
     def measure(
         self, term: int, n_units: int, n_needed: int
     ) -> Iterator[Callable[[int, int], None]]:
-        """Measure the evaluation of some units; yield what is to be called between its pieces.
+        """Measure the evaluation of some units; yield a function to call between its pieces.
 
         Between pieces, it raises TimeUpError if the evaluation would exceed the limit by too much.
-        Units that are needed go on; but the first two end if the time is too short for them.
+        Units that are needed continue; but the first two end if the time is too short for them.
         """
         start, began_at = time.perf_counter(), self.now()
 

@@ -29,12 +29,12 @@ _ROWS = 1024
 
 @dataclass(frozen=True, eq=False)
 class GameComparison:
-    """How much more each feature is worth in one game than in another.
+    """The differences of the values of each feature between two games.
 
     Attributes
     ----------
     difference : Estimate
-        The values of the first game minus those of the second, with their errors. Its `n_evaluated`
+        The values of the first game minus the values of the second, with errors. Its `n_evaluated`
         counts each pair of a coalition and a row once, though both games evaluate it.
     """
 
@@ -70,7 +70,7 @@ def compare_games(
     stopping: Stopping | None = None,
     **options: Any,  # noqa: ANN401
 ) -> GameComparison:
-    """Estimate how much more each feature is worth in one game than in another.
+    """Estimate the difference of each feature's values between two games.
 
     Both games are evaluated at the same coalitions, rows and noise, and only the difference is
     averaged; see :class:`~dsage.games.Difference`. This is far more precise than two runs.
@@ -80,7 +80,7 @@ def compare_games(
     a, b : Game
         The games: two models, two samplers, or one game twice, for two graphs.
     oracle : Oracle, or pair of Oracle or None, optional
-        The separations in both games; or a pair, where their graphs differ, with None for plain
+        The separations in both games; or a pair, if their graphs differ, with None for plain
         SAGE. With a pair, each game is evaluated at the boundaries of its own graph, and there is
         no audit. With one oracle, the audit concerns the differences and their range.
     stopping : Stopping, optional
@@ -137,7 +137,7 @@ def _at_boundaries(
         raise refusal("oracle", "one oracle, or a pair of them", pair, "Pass one per game")
     for option, only in (("estimand", "d-sage"), ("semantics", "boundary"), ("audit", False)):
         if options.get(option, only) != only:
-            condition = f"{only!r} where each game has a graph of its own"
+            condition = f"{only!r} if each game has its own graph"
             advice = "Pass one oracle for both games, or none"
             raise refusal(option, condition, options[option], advice)
     one, other = (None if each is None else as_oracle(each) for each in pair)

@@ -13,10 +13,10 @@ from dsage.orderings import Orderings
 
 
 class BoundaryGaps:
-    """The surpluses at the coalitions themselves minus those at their boundaries.
+    """The surpluses at the coalitions themselves minus the surpluses at their boundaries.
 
     With ``d(S) = risk(S) - risk(M(S))``, the difference for the step from S to S + j is
-    ``d(S) - d(S + j)``. Where S is its own boundary d(S) is zero, so only the other coalitions and
+    ``d(S) - d(S + j)``. If S is its own boundary, d(S) is zero, so only the other coalitions and
     their boundaries are evaluated.
     """
 
@@ -80,7 +80,7 @@ class SkippedSurpluses:
 class Correction:
     """The mean difference of SAGE and d-SAGE, and the surpluses that separation sets to zero.
 
-    `first_batch` keeps the orderings apart from those of the main term.
+    `first_batch` keeps the orderings separate from the orderings of the main term.
     """
 
     kind = TermKind.CORRECTION

@@ -1,4 +1,4 @@
-"""The error that few draws for each risk leave, however many orderings and epochs there are."""
+"""The bias from few draws per risk, which more orderings and epochs do not reduce."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from dsage.games.base import Floats
 from dsage.games.model_game import ModelGame
 from dsage.models.losses import Loss
 
-# Evaluations for the bias, as a share of those of the run.
+# Evaluations for the bias, as a share of the evaluations of the run.
 _SHARE = 0.1
-# Warn where the bias may be larger than this share of the range.
+# Warn if the bias may be larger than this share of the range.
 _MATTERS = 0.05
 
 
 def add_draw_bias(result: Estimate, estimation: Estimation) -> Estimate:
     """Return an estimate whose error of draws includes the bias that few draws may leave.
 
-    It is estimated with a tenth of the evaluations of the run, for losses with kinks or jumps; the
-    others come back as they are. Fresh draws do not average it out, so that no stopping rule waits
-    for it.
+    It is estimated with a tenth of the evaluations of the run, for losses with kinks or jumps; with
+    other losses, the estimate is returned unchanged. Fresh draws do not average the bias out, so no
+    stopping rule waits for it.
 
-    Where a loss jumps, its sign differs from row to row, and the spread of the draws of a single
-    epoch tells its size, too.
+    If a loss jumps, the sign of the bias differs from row to row, and the spread of the draws of a
+    single epoch also shows its size.
     """
     plan = estimation.plan
     game = plan.game.draw_bias()
@@ -70,14 +70,14 @@ def _size(
     """Return the size of biases, from their estimates and from the errors of the draws."""
     squares: Floats = found.values**2
     if jumps:
-        # Their estimates are noisy. The sign differs from row to row, like that of an error of the
-        # draws, but epochs do not average it out.
+        # Their estimates are noisy. The sign differs from row to row, as for an error of the draws,
+        # but epochs do not average it out.
         squares = np.maximum(squares - found.se**2, 0.0) + n_epochs * drawn.se_draws**2
     return np.sqrt(squares)
 
 
 def _warn(bias: Floats, result: Estimate, losses: list[Loss]) -> None:
-    """Warn where the bias is large compared with the values and the other errors."""
+    """Warn if the bias is large compared with the values and the other errors."""
     scale = np.ptp(result.values) if len(result.values) > 1 else np.abs(result.values).max()
     largest = int(np.argmax(bias))
     if bias[largest] <= max(_MATTERS * scale, result.se[largest]) or not losses:

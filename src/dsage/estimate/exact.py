@@ -102,12 +102,12 @@ def enumerate_boundaries(
     max_coalitions: int | None = None,
     max_bytes: int = 1 << 28,
 ) -> Enumeration | None:
-    """Return the exact average over all orderings, or None where it would be too large.
+    """Return the exact average over all orderings, or None if it would be too large.
 
     Null players do not count against `max_features`. If a feature is in no boundary, the boundary
     game does not change when it joins: ``v(S + j) = v(S)`` for all S. Its value is zero, and
     deleting it from a uniform ordering leaves a uniform ordering of the others with the same
-    surpluses, so their values are those of the game without it. (This does not hold for
+    surpluses, so their values are the same as in the game without it. (This does not hold for
     ``semantics="skip"``, where the surpluses of the others are evaluated at the actual coalitions,
     which contain the feature. Then no feature is left out, and if any feature is related to the
     target, all 2^d coalitions are needed.)
@@ -210,7 +210,7 @@ def _boundary_codes(
     active features. If the boundary never has a member of B, then ``Y _||_ B | S`` for all S (weak
     union), so ``M(S + T) = M(S)`` for every T in B: its members are null players, and the answers
     are the boundaries of S itself. This is valid for separation in a graph, a compositional
-    graphoid; for other oracles all features are active. Returns None where there are more than
+    graphoid; for other oracles all features are active. Returns None if there are more than
     `limit` boundaries.
     """
     n_features = len(oracle.feature_names)

@@ -27,10 +27,10 @@ def enumeration_pays(
     """Return whether all orderings on a row cost less than sampled ones, for the same error.
 
     Draws add to the error in both ways. For a row, let an average over all orderings have the cost
-    C and the variance D, from its draws; and a sampled batch with draws of its own the cost c and
-    the variance V, as the first level leaves it. All orderings pay where ``C D < c V``. The
-    variances are estimated from a few rows. Where that takes as many evaluations as all orderings
-    on all rows, these are taken at once.
+    C and the variance D, from its draws; and a sampled batch with its own draws the cost c and
+    the variance V, after the first level is subtracted. All orderings pay if ``C D < c V``. The
+    variances are estimated from a few rows. If that takes as many evaluations as all orderings on
+    all rows, all orderings are used at once.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def enumeration_pays(
         The first level.
     """
     if game.n_replicates == game.n_outputs:
-        # A single replicate does not tell the error of its draws.
+        # The error of the draws cannot be estimated from a single replicate.
         return True
     n_tried = _BATCHES * orderings.batch_size * (len(game.feature_names) + 1)
     if enumeration.n_coalitions * game.n_rows <= _ROWS * (n_tried + enumeration.n_coalitions):

@@ -97,7 +97,7 @@ def enumerate_extensions(
 
 
 def all_steps(order: Mask, max_ideals: int) -> Steps | None:
-    """Return all steps between ideals of an order, or None where there are too many ideals."""
+    """Return all steps between ideals of an order, or None if there are too many ideals."""
     ranks = ranks_of(order, max_ideals)
     if ranks is None:
         return None

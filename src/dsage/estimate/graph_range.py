@@ -1,4 +1,4 @@
-"""How much causal values depend on which graph is right: their range over graphs."""
+"""How much causal values depend on the graph: their range over graphs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dsage.games.difference import Difference
 _SHARE, _FEWEST_UNITS = 1.0, 16
 # Differences are precise enough if their errors are this share of the range of the values.
 _PRECISE = 0.01
-# Ranks are told of values that differ by more than this share of their range.
+# Ranks are reported for values that differ by more than this share of their range.
 _MATTERS = 0.02
 # Rows of an ordering, and those when the user's time is over.
 _ROWS, _FEW_ROWS = 64, 16
@@ -31,7 +31,7 @@ _ROWS, _FEW_ROWS = 64, 16
 
 @dataclass(frozen=True, eq=False)
 class GraphRange:
-    """The values that other graphs would give, which the data do not exclude.
+    """The values with other graphs that the data do not rule out.
 
     Attributes
     ----------
@@ -40,12 +40,12 @@ class GraphRange:
     values : array of shape (n_features,)
         The values with the graph of the run.
     differences : array of shape (n_graphs, n_features)
-        Value with each other graph minus that with the graph of the run, on common orderings, rows
-        and noise.
+        Value with each other graph minus value with the graph of the run, on common orderings,
+        rows and noise.
     se, df : arrays of shape (n_graphs, n_features)
         Standard errors of the differences, and their degrees of freedom.
     shares : array of shape (n_graphs,)
-        The share of each graph among those of its kind.
+        The share of each graph among graphs of the same kind.
     are_resampled : tuple of bool
         Whether each graph was learned from a resample of the rows; the others are members of the
         equivalence class.
@@ -108,7 +108,7 @@ class GraphRange:
         return [name for name, flag in zip(self.feature_names, found, strict=True) if flag]
 
     def changes_rank(self) -> list[tuple[str, str]]:
-        """Return pairs of features of which each is the more important one with some graph.
+        """Return pairs of features whose order of importance depends on the graph.
 
         Both differences are significant, and larger than 2 % of the range of the values.
         """
@@ -128,7 +128,7 @@ class GraphRange:
         n_features = len(self.feature_names)
         se = np.zeros(n_features) if self.se_values is None else self.se_values
         df = np.full(n_features, np.inf) if self.df_values is None else self.df_values
-        # A value with another graph has the error of the run's value and that of the difference.
+        # A value with another graph has the errors of the run's value and of the difference.
         errors = [se, *np.hypot(se, self.se)]
         degrees = [df, *np.minimum(df, self.df)]
         widths = [
@@ -199,16 +199,16 @@ def range_over_graphs(
 ) -> GraphRange | None:
     """Estimate how causal values change with other graphs; None without others.
 
-    Each graph is compared with that of the run in the :class:`~dsage.games.Difference` of their
-    games: the same model, orderings, rows and noise. What the graph of the run needs for that is
-    evaluated once for all. The other graphs together use about as many evaluations as the run, but
+    Each graph is compared with the graph of the run by the :class:`~dsage.games.Difference` of
+    their games: the same model, orderings, rows and noise. The game of the run is evaluated once
+    for all comparisons. The other graphs together use about as many evaluations as the run, but
     each at least 16 pairs of orderings.
     """
     if not others or estimate.interrupted:
         return None
     n_pairs, n_rows = int(_SHARE * estimate.n_evaluated / len(others)), _ROWS
     if estimate.reason is not None and estimate.reason.kind is StopKind.TIME:
-        # The user's time is over: no more than the least that is needed.
+        # The user's time is over: evaluate only the minimum.
         n_pairs, n_rows = 0, _FEW_ROWS
     allowed = _PRECISE * float(np.ptp(estimate.values))
     settings = vars(
@@ -216,7 +216,7 @@ def range_over_graphs(
             options,
             estimand="sage",
             audit=False,
-            # Where sampled orderings were better for the run, they are better for differences.
+            # If sampled orderings were better for the run, they are better for differences.
             exact="auto" if estimate.is_exact else "never",
             random_state=seed,
             rows_per_ordering=min(n_rows, game.n_rows) if game.is_drawn else None,
@@ -225,7 +225,7 @@ def range_over_graphs(
     found = []
     common = _Common(game)
     for other in others:
-        # The warnings of the run have been told.
+        # The warnings of the run have already been shown.
         with record_warnings(show=False):
             difference = Difference(other.make(), common)
             found.append(run(difference, stopping=_Enough(n_pairs, allowed), **settings))
@@ -248,7 +248,7 @@ def range_over_graphs(
 
 
 def warn_of_range(found: GraphRange) -> None:
-    """Warn where the sign or the rank of a value depends on the graph."""
+    """Warn if the sign or the rank of a value depends on the graph."""
     signs, ranks = found.changes_sign(), found.changes_rank()
     if not (signs or ranks):
         return
@@ -258,9 +258,10 @@ def warn_of_range(found: GraphRange) -> None:
     if ranks:
         shown = ", ".join(f"{one!r} and {other!r}" for one, other in ranks[:3])
         more = f" and {len(ranks) - 3} more pairs" if len(ranks) > 3 else ""
-        parts.append(f"which is larger of {shown}{more}")
+        parts.append(f"the order of {shown}{more}")
+    depend = "depends" if len(parts) == 1 else "depend"
     text = (
-        f"Data alone do not decide on the graph, and {' and '.join(parts)} depends on it. Look at "
-        "explanation.range_graph; tiers, required and forbidden edges exclude graphs."
+        f"The data alone do not determine the graph, and {' and '.join(parts)} {depend} on it. Look"
+        " at explanation.range_graph; tiers, required and forbidden edges rule out graphs."
     )
     warn(text, GraphWarning)

@@ -14,8 +14,8 @@ from dsage.graphs.separation import Oracle
 
 # Orderings along which the savings are counted.
 _ORDERINGS = 8
-# Boundaries vary more than the prefixes that they stand for, and their draws cannot be made along
-# an ordering: they pay where there are at most this many for one prefix. In
+# Boundaries vary more than the prefixes that they replace, and their draws cannot be made along an
+# ordering: they pay off if there are at most this many for one prefix. In
 # benchmarks/engine_workloads, runs with 0.24 take half of the time that they take without a graph,
 # and runs with 0.38 and 0.46 take longer.
 _MOST_BOUNDARIES = 1 / 3
@@ -24,7 +24,7 @@ _LEAST_SAVED = 0.05
 
 
 class GraphUse(NamedTuple):
-    """What a graph saves along orderings.
+    """The savings from a graph along orderings.
 
     `share_skipped` is the share of the surpluses that separation sets to zero, `share_evaluated`
     the number of distinct coalitions to evaluate as a share of those without the graph; `pays` says
@@ -37,7 +37,7 @@ class GraphUse(NamedTuple):
 
 
 def measure_use(oracle: Oracle, options: PlanOptions) -> GraphUse:
-    """Return what the separations of an oracle would save an estimate with some options.
+    """Return the savings from the separations of an oracle in an estimate with some options.
 
     Examples
     --------

@@ -39,7 +39,7 @@ def intervals(
     Returns
     -------
     low, high : arrays of shape (n_features,)
-        Equal where the standard error is 0; -inf and inf where it is unknown.
+        Equal if the standard error is 0; -inf and inf if it is unknown.
 
     Examples
     --------
@@ -177,7 +177,7 @@ def effective_df(variances: npt.ArrayLike, df: npt.ArrayLike) -> Floats:
     Returns
     -------
     array of shape (n_features,)
-        inf where all variances are 0.
+        inf if all variances are 0.
 
     Examples
     --------

@@ -29,19 +29,19 @@ _FIRST_UNITS = 8
 _FEWEST_UNITS = 2
 # Largest variance of the first level, as a share of the variance of the other terms.
 _CONTROL_SHARE = 0.2
-# Features up to which the first level is so cheap that no more than that is asked of it.
+# Number of features up to which the first level is so cheap that this is precise enough.
 _FEW_FEATURES = 32
 # Largest share of the evaluations for an audit that is not part of the estimate, after its first
 # units.
 _AUDIT_SHARE, _FIRST_AUDIT = 0.15, 16
-# Largest number of units of such an audit, as a multiple of those of the main term.
+# Largest number of units of such an audit, as a multiple of the units of the main term.
 _MOST_AUDIT = 16
 # Units of an audit when nothing else is left to evaluate.
 _ENOUGH_AUDIT = 64
 # Memory for the risks of units that are evaluated together, and the number of copies of each risk.
 _BYTES_AT_ONCE, _COPIES = 1 << 26, 4
-# Least cost of another pass as a share of the cost of an epoch so far: that of the walks, where all
-# coalitions are in memory. Without it, the noise would be kept for ever then.
+# Least cost of another pass as a share of the cost of an epoch so far: the cost of the walks if all
+# coalitions are in memory. Without this minimum, the same noise would then be kept for ever.
 _PASS_SHARE = 0.02
 # Numbers that belong to the state of an estimation.
 _STATE = ("epoch", "epoch_started_at", "epoch_cost", "pass_cost", "refined_at")
@@ -64,12 +64,12 @@ class Estimation:
     on_pause : callable or None
         Called whenever the state is consistent, which is several times between two looks.
     on_piece : callable or None
-        Called between pieces of the evaluations, where these are not parallel.
+        Called between pieces of the evaluations, if these are not parallel.
     goal : callable or None
         Maps an estimate to the standard errors that its features may have, as far as their ratios
-        matter. Where it is given, features that are ahead of others are not evaluated further
-        until these have caught up: one surplus of a feature takes two evaluations, and those of all
-        features take as many as there are features.
+        matter. If it is given, features that are ahead of others are not evaluated further until
+        the others have caught up: one surplus of a feature takes two evaluations, and the surpluses
+        of all features take as many as there are features.
     clock : Clock
         The time of the estimation, which may have a limit.
     is_whole : bool
@@ -113,7 +113,7 @@ class Estimation:
 
         An estimation that was started before yields its current estimate first. Breaks change
         nothing: a continued estimation has the results of one without a break. If the clock has a
-        limit, the last estimate is that of the units which were complete when the time was up.
+        limit, the last estimate uses the units that were complete when the time was up.
         """
         self.clock.start()
         tallies = self._totals.tallies
@@ -244,7 +244,7 @@ class Estimation:
         n_pass, place = divmod(number, n_shards)
         if self.plan.is_given:
             return n_pass, place
-        # Every pass visits the shards in a random order of its own.
+        # Every pass visits the shards in its own random order.
         order = self.plan.streams("passes", n_pass).permutation(n_shards)
         return number, int(order[place])
 
@@ -284,17 +284,17 @@ class Estimation:
         return max(_FEWEST_UNITS - self._totals.tallies[term].n_units, 0)
 
     def _look_at(self, watch: Callable[[int, int], None], n_done: int, n_pieces: int) -> None:
-        """Let the clock and the user look at the evaluations between two pieces."""
+        """Check the clock, and let the user interrupt, between two pieces of evaluations."""
         if self.on_piece is not None:
             self.on_piece()
         watch(n_done, n_pieces)
 
     def _end_pass(self) -> None:
-        """Draw fresh noise where that pays.
+        """Draw fresh noise if that pays off.
 
         Two passes with the same noise show how much the orderings alone vary. After them, fresh
-        noise is free where orderings share no coalitions. Where they do, it is drawn once it lowers
-        the error more for its cost. Where all orderings are enumerated, one pass is enough.
+        noise is free if orderings share no coalitions. If they do, it is drawn once it lowers the
+        error more for its cost. If all orderings are enumerated, one pass is enough.
         """
         totals = self._totals
         n_passes = int(totals.tallies[0].counts.min()) - self._epoch_started_at
@@ -315,7 +315,7 @@ class Estimation:
 
         An epoch of k passes has the variance ``V / k + D``, with V from the orderings of a pass and
         D from the draws, and the cost C. Another pass costs as much as the last one at most, c,
-        since it finds some coalitions in memory, but not nothing. So the noise is kept where
+        since it finds some coalitions in memory, but not nothing. So the noise is kept if
         variance times cost falls: ``(V / (k + 1) + D) (C + c) < (V / k + D) C``.
         """
         totals, k = self._totals, n_passes
@@ -342,7 +342,7 @@ class Estimation:
                 return int(n_correction < _ENOUGH_AUDIT)
             is_behind = n_correction < min(n_main / 2, _FIRST_AUDIT)
             is_cheap = correction < _AUDIT_SHARE * (main + correction)
-            # Where next to nothing is separated, units of an audit cost nothing.
+            # If almost nothing is separated, units of an audit cost nothing.
             return int(is_behind or (is_cheap and n_correction < _MOST_AUDIT * n_main))
         # The errors of few units may be far too small, so no rule trusts them.
         if totals.n_pieces < min(n_correction, MIN_UNITS):
@@ -377,7 +377,7 @@ class Estimation:
         if len(self.plan.names) > _FEW_FEATURES or not wanted.all():
             seconds = self.plan.seconds_a_unit * min(2.0 * float(wanted.mean()), 1.0)
             rate = rest / slope**2 / n_main / seconds
-        # Some of it may have been computed beside other processes, with one thread.
+        # Some of it may have been computed alongside other processes, with one thread.
         with single_blas():
             is_done = control.refine(bound, n_main, self.clock.is_over, rate, wanted)
         if is_done:

@@ -1,9 +1,9 @@
 """Which features to evaluate further: those whose errors lag behind the errors of others.
 
-The surpluses of all d features along an ordering take d + 1 evaluations, that of a single one takes
-two. In most runs a few features keep all others waiting: with errors of the others far below what
-they may be, units of these few alone cost a fraction. The surpluses of a feature are then a mean
-over fewer or more orderings than those of another; each is unbiased, with an error of its own.
+The surpluses of all d features along an ordering take d + 1 evaluations, the surplus of a single
+one takes two. In most runs a few features keep all others waiting: if the others' errors are far
+below what is allowed, units of these few alone cost a fraction. The surpluses of a feature are then
+a mean over fewer or more orderings than for another feature; each is unbiased, with its own error.
 """
 
 from __future__ import annotations

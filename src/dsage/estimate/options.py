@@ -21,7 +21,7 @@ EXACT = ("auto", "always", "never")
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PlanOptions(Options):
-    """What to estimate, and how.
+    """Options of an estimation.
 
     Parameters
     ----------
@@ -33,11 +33,11 @@ class PlanOptions(Options):
         Values at the Markov boundaries of coalitions, or, as in the paper's Algorithm 1, at the
         coalitions themselves with separated surpluses set to zero.
     first_level : {"auto", "none"}, default="auto"
-        Whether to use the first level of the game, where it has one, as a control.
+        Whether to use the first level of the game, if it has one, as a control.
     exact : {"auto", "always", "never"}, default="auto"
-        Whether to average over all orderings; ``"auto"`` does so where few coalitions suffice, and
-        where that costs less than sampling orderings, for the same error with all draws;
-        ``"always"`` wherever it is possible at all.
+        Whether to average over all orderings; ``"auto"`` does so if few coalitions suffice, and
+        if that costs less than sampling orderings, for the same error including draws;
+        ``"always"`` whenever it is possible.
     orderings : str, Order, sequence of orderings or Orderings, default="antithetic"
         A kind, see :mod:`dsage.orderings`; or an :class:`~dsage.orderings.Order`, for means over
         the orderings that keep it; or the orderings themselves, by names or positions: the values
@@ -45,8 +45,8 @@ class PlanOptions(Options):
         orderings as a sample.
     rows_per_ordering : int, optional
         Number of rows on which a batch of orderings is evaluated. By default two per feature and at
-        least 64 where risks are drawn (fewer beyond 90 features: 54 with 300, 16 with 1,000), 1,024
-        where they are not, and all rows for given orderings.
+        least 64 if risks are drawn (fewer beyond 90 features: 54 with 300, 16 with 1,000), 1,024
+        if they are not, and all rows for given orderings.
     audit : bool, default=True
         Whether to estimate the difference to SAGE even if it is not part of the estimate.
     random_state : int, numpy Generator or None, default=None

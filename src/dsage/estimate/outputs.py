@@ -1,4 +1,4 @@
-"""Values of single outputs beside their sum: more columns of the same orderings and draws.
+"""Values of single outputs in addition to their sum: more columns of the same orderings and draws.
 
 A game whose losses are summed over outputs can return the risks of each, see
 :meth:`dsage.games.Game.apart`. The columns of the estimate are then the features in sum, followed
@@ -29,13 +29,13 @@ def with_sum(parts: Sequence[Floats]) -> Floats:
 
 
 class WalksWithSum:
-    """What features add along orderings in the cheap games of the outputs, and in their sum."""
+    """The surpluses along orderings in the cheap games of the outputs, and in their sum."""
 
     def __init__(self, walks: Sequence[Callable[[Orders], Floats]]) -> None:
         self._walks = walks
 
     def __call__(self, orders: Orders) -> Floats:
-        """Return what features add, (n_orderings, (1 + n_outputs) * n_features)."""
+        """Return the surpluses, (n_orderings, (1 + n_outputs) * n_features)."""
         return with_sum([walk(orders) for walk in self._walks])
 
 

@@ -1,4 +1,4 @@
-"""Direct and indirect parts of the surpluses where features are set (Heskes et al., 2020).
+"""Direct and indirect parts of the surpluses under interventions (Heskes et al., 2020).
 
 When j is set after S, the model receives its value, and the features that depend on j change. With
 L(S, T) the risk if S is set and the model receives the values of T from the row,
@@ -6,7 +6,7 @@ L(S, T) the risk if S is set and the model receives the values of T from the row
     L(S, S) - L(S + j, S + j) = [L(S, S) - L(S, S + j)] + [L(S, S + j) - L(S + j, S + j)],
 
 the direct part and the indirect one. A coalition (S, T) has twice as many columns as there are
-features. Members of S that change nothing of what the model receives are left out of it, so that
+features. Members of S that do not affect the inputs of the model are left out of it, so that
 equal risks are evaluated once, and an indirect part without an effect is exactly zero.
 """
 
@@ -21,7 +21,7 @@ from dsage.games.base import Coalitions, Floats, Game, Mask, Orders, Rows, by_fe
 from dsage.graphs.interventions import GroupedInterventions, Interventions
 
 N_PARTS = 2
-"""Columns beside the values themselves: the direct parts, and the indirect ones."""
+"""Number of parts in addition to the values themselves: direct and indirect."""
 
 Do = Interventions | GroupedInterventions
 
@@ -71,13 +71,13 @@ class PartsWalk:
 
 
 class CheapParts:
-    """What features add along orderings in a cheap game, in all and in parts, as `PartsWalk`."""
+    """The surpluses along orderings in a cheap game, in all and in parts, as `PartsWalk`."""
 
     def __init__(self, game: Game, interventions: Do) -> None:
         self._game, self._interventions = game, interventions
 
     def __call__(self, orders: Orders) -> Floats:
-        """Return what features add, (n_orderings, 3 * n_features)."""
+        """Return the surpluses of features, (n_orderings, 3 * n_features)."""
         known = prefixes(orders)
         n_orderings, n_features = orders.shape
         whole, before, after = (
@@ -92,14 +92,14 @@ class CheapParts:
 def enumerate_parts(
     interventions: Do, order: Mask, max_coalitions: int | None, max_ideals: int
 ) -> Enumeration | None:
-    """Return the exact averages of surpluses and parts, or None where they would be too large.
+    """Return the exact averages of surpluses and parts, or None if they would be too large.
 
     Parameters
     ----------
     interventions : Interventions or GroupedInterventions
         What setting features changes.
     order : bool array of shape (n_features, n_features)
-        Which features come before which in all orderings; false everywhere without an order.
+        Which features precede which in all orderings; all false without an order.
     max_coalitions : int or None
         Largest number of coalitions whose risks may be needed.
     max_ideals : int

@@ -35,13 +35,13 @@ from dsage.graphs.separation import NoSeparation, Oracle
 from dsage.orderings import Extensions, Orderings, as_orderings
 from dsage.orderings.partial.ideals import MOST_IDEALS
 
-# Rows on which one batch of orderings is evaluated: few where a row costs draws and predictions,
+# Rows on which one batch of orderings is evaluated: few if a row costs draws and predictions,
 # but enough that conditioning on a coalition, whose cost grows with the features, costs less.
 _ROWS_DRAWN, _ROWS_PER_FEATURE, _ROWS_EXACT = 64, 2, 1024
-# With very many features fewer: a unit of an ordering and its reverse has at most so many pairs of
-# a coalition and a row, as many units are better than large ones, and the clock has to be kept.
+# With very many features, fewer: a unit of an ordering and its reverse has at most this many pairs
+# of a coalition and a row, as many units are better than large ones, and time limits must be kept.
 _PAIRS_A_UNIT, _FEWEST_ROWS = 1 << 15, 16
-# All orderings are averaged over where that needs no more evaluations than this many orderings.
+# All orderings are enumerated if that needs no more evaluations than this many orderings.
 _FEW_ORDERINGS = 24
 # With d features, there are up to d / 2 coalitions of parts for each set of features.
 _SETS_A_PART = 8
@@ -73,19 +73,19 @@ class Plan:
     names : tuple of str
         The features.
     game : Cached
-        The game, with a memory.
+        The game, with a cache.
     jobs : Jobs
-        What evaluates the game.
+        The object that evaluates the game, possibly in parallel.
     oracle : Oracle or None
         The separations; None for plain SAGE.
     terms : list of Term
-        The main term, and the difference to SAGE where it is estimated.
+        The main term, and the difference to SAGE if it is estimated.
     control : Control or None
         The first level.
     enumeration : Enumeration or None
-        The average over all orderings, where the main term is exact.
+        The average over all orderings, if the main term is exact.
     shards, audit_shards : lists of int arrays
-        The rows of each shard, drawn at random; and those of the difference to SAGE.
+        The rows of each shard, drawn at random; for the main term and for the difference to SAGE.
     is_given : bool
         Whether the user gave the orderings.
     is_drawn : bool
@@ -93,17 +93,17 @@ class Plan:
     shares : bool
         Whether orderings have coalitions in common.
     interventions : Interventions, GroupedInterventions or None
-        What setting features changes, for causal values.
+        The effects of interventions, for causal values.
     n_outputs : int
-        Number of outputs that have values of their own, beside those of their sum; mostly 0. The
+        Number of outputs with their own values, in addition to those of the sum; mostly 0. The
         direct and indirect parts of causal values count as two outputs.
     n_columns : int
         Number of values that are estimated together.
 
     Notes
     -----
-    With x the surpluses of the game, c those of its first level, and y those at the coalitions
-    themselves, the value is
+    With x the surpluses of the game, c the surpluses of its first level, and y the surpluses at the
+    coalitions themselves, the value is
 
         mean of c + mean of (x - c) [ + mean of (y - x) ],
 
@@ -177,12 +177,12 @@ class Plan:
 
     @property
     def n_values(self) -> int:
-        """Number of values of the estimate itself, without those of single outputs."""
+        """Number of values of the estimate itself, without the values of single outputs."""
         return self.n_columns // (1 + self.n_outputs)
 
     @property
     def seconds_a_unit(self) -> float:
-        """A guess of the time of a unit, the same on every machine, for decisions on its worth."""
+        """A rough estimate of the time of a unit, the same on every machine, used in decisions."""
         n_features = len(self.names)
         pairs = self.game.n_rows / len(self.shards) * (n_features + 1)
         each = _SECONDS_A_PAIR[0] * pairs
@@ -199,7 +199,7 @@ class Plan:
 
     @property
     def tells_errors(self) -> bool:
-        """Whether standard errors can be estimated: a single replicate has none of its own."""
+        """Whether standard errors can be estimated: a single replicate does not give one."""
         return not self.is_drawn or self.n_replicates > 1
 
     @staticmethod
@@ -214,7 +214,7 @@ class Plan:
                 advice = "Its sampler must be Interventional(sampler=..., graph=...)"
                 raise refusal("estimand", "'sage' or 'd-sage' for this game", "causal", advice)
         elif oracle is not None:
-            advice = "Separations are about what is seen, not about what is set: leave it out"
+            advice = "Separations describe observations, not interventions: leave it out"
             raise refusal("oracle", "None for a game of interventions", oracle, advice)
 
     def _walk_of(self, game: Game) -> Walk:
@@ -242,8 +242,8 @@ class Plan:
     def _cheap_orderings(self) -> Orderings:
         """Return the orderings of cheap games.
 
-        Where each feature is equally often at each position, as many of them say two to four times
-        as much; but they come in batches of as many as there are features.
+        Balanced orderings, with each feature equally often at each position, are two to four times
+        as informative; but their batches have as many orderings as there are features.
         """
         is_any = can_enumerate(self.orderings) and not isinstance(self.orderings, Extensions)
         if is_any and len(self.names) <= _MOST_BALANCED:
@@ -251,7 +251,7 @@ class Plan:
         return self.orderings
 
     def _cheap_walk(self, games: Sequence[Game]) -> Callable[[Orders], Floats]:
-        """Return what features add along orderings in cheap games of the outputs."""
+        """Return the surpluses along orderings in cheap games of the outputs."""
         if self.interventions is not None:
             return CheapParts(games[0], self.interventions)
         walks = [CheapWalk.of(game, self.oracle, self.options.semantics) for game in games]
@@ -264,9 +264,7 @@ class Plan:
         most = None if exact == "always" else max(self._few, MOST_COALITIONS)
         found = self._all_orderings(oracle, most)
         if found is None and exact == "always":
-            condition = (
-                f"'auto' or 'never' where {len(self.names)} features have too many coalitions"
-            )
+            condition = f"'auto' or 'never' if {len(self.names)} features have too many coalitions"
             raise refusal("exact", condition, exact, "Sample orderings")
         return found
 
@@ -289,7 +287,7 @@ class Plan:
             before = np.zeros((len(self.names), len(self.names)), dtype=np.bool_)
             if isinstance(self.orderings, Extensions):
                 before = self.orderings.order.arranged(self.names).before
-            # The parts of a feature need coalitions of their own, so that sets are soon too many.
+            # The parts of a feature need their own coalitions, so there are soon too many sets.
             most_sets = MOST_IDEALS if most is None else most // _SETS_A_PART
             return enumerate_parts(self.interventions, before, most, most_sets)
         semantics = self.options.semantics
@@ -314,8 +312,8 @@ class Plan:
         return _FEW_ORDERINGS * (n_steps + 1)
 
     def _first_levels(self, game: Game) -> tuple[Game, ...]:
-        """Return the first level, or that of each output; none if that is not wanted."""
-        # Where an ordering takes a long chain to draw, very many cost more than they save.
+        """Return the first level, or one for each output; none if that is not wanted."""
+        # If an ordering takes a long chain to draw, very many cost more than they save.
         is_slow = isinstance(self.orderings, Extensions) and not self.orderings.is_exact
         is_wanted = self.options.first_level == "auto" and not self.is_given and not is_slow
         if not is_wanted:
@@ -348,7 +346,7 @@ class Plan:
     def shards_of(self, term: int) -> list[Rows]:
         """Return the shards on which a term is evaluated.
 
-        An audit needs far less precision than the values: where draws make rows costly, its units
+        An audit needs far less precision than the values: if draws make rows costly, its units
         have few of them.
         """
         return self.audit_shards if term == 1 else self.shards

@@ -8,7 +8,7 @@ from enum import Enum
 
 
 class StopKind(Enum):
-    """What ended an estimation: a rule, the user, or the end of the orderings."""
+    """The kind of reason for the end of an estimation: a rule, the user, or no more orderings."""
 
     DATA = "data"
     TOLERANCE = "tolerance"
@@ -30,7 +30,7 @@ class StopReason:
     kind : StopKind
         What ended it.
     numbers : mapping of str to number, optional
-        What the rule compared.
+        The numbers that the rule compared.
     text : str, default=""
         The sentence of a user-defined rule, for the kind ``OTHER``.
 
@@ -71,8 +71,8 @@ def _tolerance(se: float, allowed: float, spread: float, largest: float, n_featu
 
 def _data(share: float, relative: float) -> str:
     return (
-        f"computing hardly matters any more: its errors are at most {_percent(share)} of those "
-        f"from the choice of the rows, or {_percent(relative)} of the range of the values"
+        f"more computing would hardly help: its errors are at most {_percent(share)} of those from "
+        f"the choice of the rows, or {_percent(relative)} of the range of the values"
     )
 
 
@@ -100,9 +100,9 @@ _WORDS: dict[StopKind, Callable[..., str]] = {
     StopKind.TOLERANCE: _tolerance,
     StopKind.ABSOLUTE: _absolute,
     StopKind.TOP_K: _top_k,
-    StopKind.ORDERINGS: lambda n, is_all: f"{n} orderings are done{', all there are' * is_all}",
+    StopKind.ORDERINGS: lambda n, is_all: f"{'all ' * is_all}{n} orderings are done",
     StopKind.TIME: "the time limit of {seconds:g} seconds is reached".format,
     StopKind.EXHAUSTED: "there is nothing left to evaluate".format,
     StopKind.INTERRUPTED: "it was interrupted".format,
-    StopKind.OTHER: "of an unknown reason".format,
+    StopKind.OTHER: "a rule ended it without a reason".format,
 }

@@ -24,7 +24,7 @@ PARTS = ("direct", "indirect")
 
 
 class TermKind(Enum):
-    """What a term of an estimate averages; saved files hold the values of these members."""
+    """The quantity that a term of an estimate averages; saved files hold these values."""
 
     FIRST_LEVEL = "moments"
     SAMPLED = "surpluses"
@@ -42,7 +42,7 @@ class TermEstimate:
     Attributes
     ----------
     kind : TermKind
-        What is averaged.
+        The quantity that is averaged.
     values, se : arrays of shape (n_features,)
         The term, and its standard error from the choice of the orderings.
     n_orderings : int
@@ -67,7 +67,7 @@ class TermEstimate:
 
 
 class WithErrors:
-    """What global and local estimates have in common."""
+    """Members common to global and local estimates."""
 
     se_orderings: Floats
     se_draws: Floats
@@ -92,10 +92,10 @@ class Finished:
 
 @dataclass(frozen=True, eq=False)
 class OutputEstimate(WithErrors):
-    """The values of each output of a model, where the values of an estimate are their sum.
+    """The values of each output of a model, if the values of an estimate are their sum.
 
-    Orderings and draws are the same, so that the values of the outputs add up to those of the
-    estimate, but for rounding.
+    Orderings and draws are the same, so the values of the outputs add up to the values of the
+    estimate, up to rounding.
 
     Attributes
     ----------
@@ -130,11 +130,11 @@ class Estimate(WithErrors, Finished):
     df : array of shape (n_features,)
         Degrees of freedom of `se`, for the intervals.
     n_orderings : int
-        Orderings of the term with the most; if the main term enumerates all orderings, those of
-        the correction where it is part of the estimate, and otherwise the number of all orderings.
-        Features whose errors were small early have fewer.
+        Number of orderings of the term with the most; if the main term enumerates all orderings,
+        the number in the correction if it is part of the estimate, and otherwise the number of
+        all orderings. Features whose errors were small early have fewer.
     n_units : int
-        Independent pieces that the standard errors rest on: units, or rows where all orderings
+        Independent pieces that the standard errors are based on: units, or rows if all orderings
         were enumerated.
     n_evaluated, n_shared : int
         Pairs of a coalition and a row that were evaluated, and that were reused.
@@ -159,7 +159,7 @@ class Estimate(WithErrors, Finished):
     df_rows : float
         Degrees of freedom of `se_rows`, for the tests.
     outputs : OutputEstimate or None
-        The values of single outputs, where the target has several columns.
+        The values of single outputs, if the target has several columns.
     parts : OutputEstimate or None
         The direct and the indirect parts of causal values, in this order, which add up to them.
     """
@@ -206,7 +206,7 @@ class Estimate(WithErrors, Finished):
     def se_total(self) -> Floats:
         """Standard errors as estimates of the population's values: from computing and rows.
 
-        NaN where the error from rows is NaN.
+        NaN if the error from rows is NaN.
         """
         se: Floats = np.hypot(self.se, self.se_rows)
         return se

@@ -1,4 +1,4 @@
-"""Which samplers that of a run is compared with, and what the user is told about it."""
+"""Compare the sampler of a run with other samplers, and warn if the values depend on it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dsage.samplers.base import check_sampler
 from dsage.samplers.choose import fit_to_all
 from dsage.samplers.resolve import SamplerFound
 
-# With fewer training rows, half of them say little.
+# With fewer training rows, a fit to half of them is not informative.
 _FEWEST_ROWS = 40
 # Evaluation rows of a comparison: it visits few of very many, and both games hold and predict all.
 _MOST_ROWS = 1 << 14
@@ -41,20 +41,20 @@ def check_sampler_of_run(
 ) -> SamplerCheck:
     """Estimate how much the values of a run would change with another sampler, and warn of it.
 
-    The other samplers are those that the scores cannot tell from that of the run, or the best of
-    the candidates where it scores clearly better. Where no other scores as well, it is the same
-    sampler fitted to half of the rows: as the variance of a fit falls with the number of rows, the
+    The other samplers are those that score as well as the sampler of the run, or the best of the
+    candidates if it scores clearly better. If no other scores as well, it is the same sampler
+    fitted to half of the rows: as the variance of a fit falls with the number of rows, the
     difference has the variance of the fit to all rows.
     """
     names = estimate.feature_names
     if not is_wanted:
         return SamplerCheck.none(names, "it was turned off")
     if check_sampler(found.sampler).is_marginal:
-        text = "the sampler is marginal, which is another estimand than that of other samplers"
+        text = "the sampler is marginal: with other samplers the estimand would be different"
         return SamplerCheck.none(names, text)
     streams = Streams(seed)
     try:
-        # Draws of two samplers have most of their noise in common, if nothing is taken from it.
+        # Draws of two samplers share most of their noise, unless a control removes part of it.
         make_game = partial(make_game, is_controlled=False)
         if game.n_rows > _MOST_ROWS:
             chosen = streams("rows-of-the-check").choice(game.n_rows, _MOST_ROWS, replace=False)
@@ -73,8 +73,8 @@ def check_sampler_of_run(
         )
     except KeyboardInterrupt:
         check = SamplerCheck.none(names, "the comparison with other samplers was interrupted")
-    # The values are there, and another sampler must not cost them: a model may fail in any way on
-    # draws that it cannot take.
+    # The values are already estimated and must not be lost: a model may fail in any way on draws
+    # of another sampler.
     except Exception as error:
         reason = f"the comparison with other samplers failed ({type(error).__name__}: {error})"
         check = SamplerCheck.none(names, reason)
@@ -124,11 +124,11 @@ def _warn(check: SamplerCheck, estimate: Estimate, name: str) -> None:
     elif check.is_own:
         start = f"With {name} fitted to half of the rows"
     else:
-        start = f"With {' or '.join(check.others)}, which the scores cannot tell from {name},"
+        start = f"With {' or '.join(check.others)}, which scores as well as {name},"
     text = f"{start} the values of {features} would change by more than their other errors. "
     if better:
         remedy = Setting("sampler", "auto")
         warn(Text([text, "Choose the sampler by its scores: ", remedy, "."]), SamplerWarning)
     else:
-        ending = "Look at explanation.sampler_check; more training rows would tell more."
+        ending = "Look at explanation.sampler_check; more training rows would reduce this error."
         warn(f"{text}{ending}", SamplerWarning)

@@ -26,23 +26,23 @@ from dsage.samplers.base import Sampler
 
 # The share of the run's evaluations that the check may use, and the number of other samplers.
 _SHARE, _MOST_OTHERS = 0.25, 2
-# Seconds, as estimated, that a check may take in any case, within its share of evaluations.
+# Estimated seconds that a check may always take, within its share of evaluations.
 _SECONDS = 1.0
-# Pairs of a coalition and a row where the run needs no draws, so that its evaluations are free.
+# Pairs of a coalition and a row if the run needs no draws, so that its evaluations are free.
 _LEAST_FREE = 4096
-# Units to do with and to aim at, and their rows, which share the orderings of a unit: many units of
-# few rows are better than few of many, but calls cost time. Rows differ more than orderings: once
-# all were visited, and some twice, the differences between rows are no part of the error.
+# Minimum and target number of units, and their rows, which share the orderings of a unit: many
+# units of few rows are better than the reverse, but calls cost time. Rows differ more than
+# orderings: once all were visited, and some twice, differences between rows cause no error.
 _FEWEST_UNITS, _UNITS = 16, 32
 _MOST_ROWS = 64
 _ROWS_A_CALL = 16  # to estimate times
-# All orderings are averaged over where that takes no more pairs than so many times a sample.
+# All orderings are enumerated if that takes at most this many times the pairs of a sample.
 _FEW_TIMES = 3
 # Units before errors are trusted, and units from which steps grow.
 _TRUSTED, _LONG = 16, 64
 # Microseconds of an evaluation without draws: per feature, and at most, as an ordering shares them.
 _FREE, _MOST_FREE = 0.02, 0.4
-# What a fit may take in any case, in seconds.
+# Seconds that a fit may always take.
 _FIT_SECONDS = 1.0
 # Differences below this share of the range of the values are not worth a warning.
 _MATTERS = 0.01
@@ -59,22 +59,22 @@ class SamplerCheck:
     feature_names : tuple of str
         The features.
     others : tuple of str
-        The other samplers: those that the scores cannot tell from that of the run, or the best of
-        the candidates, where it scores clearly better. Where no other scores as well, the sampler
-        of the run itself, fitted to half of the rows.
+        The other samplers: those that score as well as the sampler of the run, or the best of the
+        candidates, if it scores clearly better. If no other scores as well, the sampler of the run
+        itself, fitted to half of the rows.
     are_better : tuple of bool
         Whether each of them scores clearly better than the sampler of the run.
     differences : array of shape (n_others, n_features)
-        Value with the other sampler minus value with that of the run, on common orderings, rows
-        and noise.
+        Value with the other sampler minus value with the sampler of the run, on common orderings,
+        rows and noise.
     se, df : arrays of shape (n_others, n_features)
         Standard errors of the differences, and their degrees of freedom.
     n_evaluated : int
         Pairs of a coalition and a row that were evaluated, with each of the samplers.
     is_own : bool
-        Whether the other sampler is that of the run, fitted to half of the rows.
+        Whether the other sampler is the sampler of the run, fitted to half of the rows.
     reason : str
-        Why there is nothing to tell; empty otherwise.
+        Why nothing was compared; empty otherwise.
     """
 
     feature_names: tuple[str, ...]
@@ -97,7 +97,7 @@ class SamplerCheck:
 
     @property
     def errors(self) -> Floats | None:
-        """The error of each value from the sampler; None if there is nothing to tell.
+        """The error of each value from the sampler; None if nothing was compared.
 
         The root mean square over the other samplers of the differences, without the part that
         their own standard errors explain: ``sqrt(max(0, mean of (difference^2 - se^2)))``.
@@ -109,7 +109,7 @@ class SamplerCheck:
         return errors
 
     def exceeds(self, estimate: Estimate) -> list[str]:
-        """Return the features where another sampler matters more than the other errors.
+        """Return the features for which another sampler matters more than the other errors.
 
         The difference is significantly larger, for all features at once, than the standard error
         from orderings, draws and rows together, and than 1 % of the range of the values. Where one
@@ -162,7 +162,7 @@ class Other:
 class _Enough:
     """Stop when the differences are precise, or the next step would use more pairs than allowed.
 
-    `allowed` are the standard errors, by feature, that are small beside the other errors.
+    `allowed` are the standard errors, by feature, that are small compared with the other errors.
     """
 
     n_pairs: int
@@ -193,9 +193,9 @@ def check_by_others(
 ) -> SamplerCheck:
     """Estimate how much the values of a run would change with other samplers.
 
-    Each other sampler is compared with that of the run in the :class:`~dsage.games.Difference` of
-    their games: the same model, orderings, rows and noise. Together the comparisons use at most
-    25 % of the run's evaluations, and of its estimated time, or one second (where the run needs no
+    Each other sampler is compared with the one of the run by the :class:`~dsage.games.Difference`
+    of their games: the same model, orderings, rows and noise. Together the comparisons use at most
+    25 % of the run's evaluations, and of its estimated time, or one second (if the run needs no
     draws, and its evaluations are free, at least 4,096 pairs of a coalition and a row).
 
     Parameters
@@ -223,14 +223,14 @@ def check_by_others(
     if estimate.interrupted:
         return SamplerCheck.none(names, "the run was interrupted")
     if estimate.reason is not None and estimate.reason.kind is StopKind.TIME:
-        return SamplerCheck.none(names, "the time was up: give the run more, or a tolerance")
+        return SamplerCheck.none(names, "the time was up: allow more seconds, or set a tolerance")
     parts = [each.feature_names for each in game.parts]
     costs_of = _Costs(estimate, sampler, n_draws, len(parts[0]), is_drawn=game.is_drawn)
     able = [each for each in others if costs_of.can_fit(each)][:_MOST_OTHERS]
     if not able:
-        reason = "there is no other sampler that scores as well"
+        reason = "no other sampler scores as well"
         if others:
-            reason = f"fitting {others[0].name} would take longer than the check may"
+            reason = f"fitting {others[0].name} would take too long for this check"
         return SamplerCheck.none(names, reason)
     oracle = None if estimate.estimand == "sage" else oracle
     plan = _plan_options(options, seed)
@@ -250,7 +250,7 @@ def check_by_others(
         n_pairs = costs_of.n_pairs(other, len(able))
         n_rows = max(1, min(n_pairs // (_UNITS * n_each), _MOST_ROWS))
         settings = vars(replace(plan, rows_per_ordering=n_rows))
-        # The warnings of the run have been told, and those of other samplers would be confusing.
+        # The run has shown its warnings, and warnings of other samplers would be confusing.
         with record_warnings(show=False):
             difference = run(
                 Difference(make_game(other.fit()), game),
@@ -274,7 +274,7 @@ def check_by_others(
 
 
 def _plan_options(options: PlanOptions, seed: int) -> PlanOptions:
-    """Return the options of the comparison: those of the run, but without audit and controls."""
+    """Return the options of the comparison: as for the run, but without audit and controls."""
     # Kinds of orderings differ in their errors, and have batches of many; the values are the same.
     is_kind = isinstance(options.orderings, str) and not isinstance(options.orderings, Order)
     return replace(
@@ -290,7 +290,7 @@ def _plan_options(options: PlanOptions, seed: int) -> PlanOptions:
 
 
 class _Costs:
-    """What evaluations cost by count, and what the run leaves for the check."""
+    """The cost of evaluations, from their counts, and the budget of the check."""
 
     def __init__(
         self, estimate: Estimate, sampler: Sampler, n_draws: int, n_features: int, *, is_drawn: bool

@@ -17,10 +17,10 @@ from dsage.orderings import Orderings
 class Outcome(NamedTuple):
     """The result of a unit.
 
-    The mean surpluses over the batch of orderings, (n_rows, n_replicates, n_features), and those of
+    The mean surpluses over the batch of orderings, (n_rows, n_replicates, n_features), and for
     the first level, (n_features,); the number of surpluses that are zero by separation; and, from
     an audit, feature, position and mean surplus of each step that separation sets to zero. With
-    `wanted`, (n_features,), only the surpluses of these features mean anything.
+    `wanted`, (n_features,), only the surpluses of these features are meaningful.
     """
 
     surplus: Floats
@@ -48,7 +48,7 @@ class MainTerm(Term, Protocol):
 
 
 class Sampled:
-    """The surpluses along sampled orderings, and those of the first level, `control`, if any."""
+    """The surpluses along sampled orderings, also in the first level, `control`, if any."""
 
     kind = TermKind.SAMPLED
 

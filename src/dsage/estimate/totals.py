@@ -115,7 +115,7 @@ class Totals:
     def draw_se(self, term: int | None = None) -> Floats:
         """Return the standard error from draws, of the estimate or of a term.
 
-        It is NaN where a single replicate cannot tell.
+        It is NaN if a single replicate does not allow an estimate.
         """
         if not self.plan.tells_errors:
             return np.full(self.plan.n_columns, np.nan)

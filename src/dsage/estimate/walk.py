@@ -62,8 +62,8 @@ class Walk(Protocol):
     ) -> Asking[Surpluses]:
         """Compute the surpluses along orderings (n_orderings, n_features) on some rows.
 
-        With `wanted`, (n_features,), those of other features are arbitrary, and risks that they
-        alone need may be left out.
+        With `wanted`, (n_features,), the surpluses of other features are arbitrary, and risks that
+        only these need may be left out.
         """
 
 
@@ -71,9 +71,9 @@ class Prefixes:
     """Surpluses of a game at the prefixes themselves: plain SAGE, or the paper's Algorithm 1.
 
     With an oracle, surpluses of features that it separates given the prefix are zero, and a prefix
-    that only such surpluses need is not evaluated. The game's `path_risks` are used, where it has
+    that only such surpluses need is not evaluated. The game's `path_risks` are used, if it has
     them, unless `use_paths` is false: the draws of a coalition then belong to the ordering, and
-    differ from those of the same coalition elsewhere.
+    differ from the draws of the same coalition elsewhere.
     """
 
     def __init__(self, game: Game, oracle: Oracle | None = None, *, use_paths: bool = True) -> None:

@@ -1,4 +1,4 @@
-"""The additive predictor of evaluation rows: what it predicts from the features of coalitions."""
+"""The additive predictor for evaluation rows: its predictions from coalitions of features."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KEPT_BYTES = 2**25
 
 
 class AdditiveRows:
-    """The columns of the evaluation rows, and predictions from those of the known features.
+    """The columns of the evaluation rows, and predictions from the columns of the known features.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class AdditiveRows:
         return self.predictor.standardize(self._functions(self._X[rows]).columns)
 
     def Z(self, rows: Rows | slice) -> Floats:  # noqa: N802
-        """Return the standardized columns of some rows, made anew where all take much memory."""
+        """Return the standardized columns of some rows; recomputed if all take much memory."""
         return self._make(rows) if self._kept is None else self._kept[rows]
 
     def along(self, order: Rows, ends: Rows, Z: Floats) -> tuple[Floats, Floats]:

@@ -1,4 +1,4 @@
-"""A game of losses with the risks of its outputs apart."""
+"""A game of losses with separate risks of its outputs."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Apart(Wrapped):
         return self.game.fill_paths(self._to_risks, full, orders, rows, epoch, needed)
 
     def first_levels(self) -> tuple[Game, ...]:
-        """Return a cheap game similar to that of each output."""
+        """Return for each output a cheap game similar to its game."""
         return self.game.first_levels()
 
     def draw_bias(self) -> Game | None:

@@ -29,7 +29,7 @@ class Game(ABC):
     """The risk of every coalition, row by row.
 
     ``L(S)`` is the mean over rows of the loss of ``E[f(X) | x_S]``; the value of a coalition is
-    ``L(empty) - L(S)``. A subclass sets `feature_names` and `n_rows`, and `n_replicates` where
+    ``L(empty) - L(S)``. A subclass sets `feature_names` and `n_rows`, also `n_replicates` if
     risks are drawn, and implements `risks`. Everything else has a default.
 
     Attributes
@@ -41,29 +41,29 @@ class Game(ABC):
     n_replicates : int, default=1
         Number of pseudo-values per risk.
     weights : array of shape (n_rows,) or None, default=None
-        Weights of the rows, with mean one, where `risks` multiplies by them; None for equal
+        Weights of the rows, with mean one, if `risks` multiplies by them; None for equal
         weights. The standard error of the choice of rows, `se_rows`, depends on them.
     has_paths : bool, default=False
         Whether `path_risks` is implemented.
     n_outputs : int, default=1
-        Number of outputs whose pseudo-values stand one after the other in the last axis of the
-        risks; above 1 only for what `apart` returns.
+        Number of outputs whose pseudo-values follow one another in the last axis of the risks;
+        above 1 only for the games that `apart` returns.
     cost : float, default=1.0
-        What `mean_path_risks` of an ordering costs, in any unit that a game shares with its own
-        first level.
+        The cost of `mean_path_risks` of an ordering, in any unit that a game shares with its first
+        level.
     pairs_at_once : int or None, default=None
-        Pairs of a coalition and a row that are best evaluated together, where that is far from what
-        suits a CPU.
+        Pairs of a coalition and a row that are best evaluated together, if that is far from the
+        best number for a CPU.
     risk_scale : float, default=0.0
-        The mean risk with all features known, or 0 where it is not known: values far below are
-        rounding errors.
+        The mean risk with all features known, or 0 if it is unknown: values far below are rounding
+        errors.
     interventions : Interventions, GroupedInterventions or None, default=None
-        What setting features changes, for a game in which known features are set rather than seen.
-        Its values have a direct and an indirect part, and its coalitions may have twice as many
+        The effects of interventions, for a game in which known features are set, not observed. Its
+        values have a direct and an indirect part, and its coalitions may have twice as many
         columns: the features that are set, and then those whose values the model receives.
     may_be_copied : bool, default=False
-        Whether other processes may evaluate copies of the game without being asked to: risks depend
-        on nothing else, evaluating them has no other effect, and copies are small.
+        Whether other processes may evaluate copies of the game automatically: risks depend on
+        nothing else, evaluating them has no side effects, and copies are small.
 
     Examples
     --------
@@ -111,7 +111,7 @@ class Game(ABC):
         """
 
     def path_risks(self, orders: Orders, rows: Rows, epoch: int, needed: Mask) -> Floats:  # noqa: ARG002
-        """Return the risks of all prefixes of orderings, where that is cheaper than one by one.
+        """Return the risks of all prefixes of orderings, if that is cheaper than one by one.
 
         Parameters
         ----------
@@ -136,27 +136,27 @@ class Game(ABC):
     def first_level(self) -> Game | None:
         """Return a similar game whose `mean_risks` are cheap, to serve as a control; or None.
 
-        That of a cheap game is one that is cheaper still.
+        The first level of a cheap game is an even cheaper one.
         """
         return None
 
     def apart(self) -> Game | None:
-        """Return the same game with the risks of its outputs apart; None if it has only one.
+        """Return the same game with separate risks of its outputs; None if it has only one.
 
-        Its risks have `n_outputs` times the pseudo-values, first those of the first output. They
-        are `n_outputs` times the risk of the output, so that the mean of all is that of this game.
+        Its risks have `n_outputs` times the pseudo-values, starting with the first output. They are
+        `n_outputs` times the risk of the output, so that their mean is the risk in this game.
         """
         return None
 
     def draw_bias(self) -> Game | None:
-        """Return the game whose risks are the bias that few draws leave in those of this game.
+        """Return a game whose risks are the biases from few draws in the risks of this game.
 
-        It is an estimate of its size, from the same draws; None where next to nothing is left.
+        They are estimates of the size, from the same draws; None if the biases are negligible.
         """
         return None
 
     def first_levels(self) -> tuple[Game, ...]:
-        """Return a `first_level` for each of the outputs that are apart, if there are any."""
+        """Return a `first_level` for each of the separate outputs, if there are any."""
         level = self.first_level()
         return () if level is None else (level,)
 
@@ -179,7 +179,7 @@ class Game(ABC):
 
     @property
     def has_dear_rows(self) -> bool:
-        """Whether rows cost more than orderings: then few rows are evaluated along each."""
+        """Whether rows cost more than orderings: then few rows are evaluated per ordering."""
         return self.is_drawn
 
     @property
@@ -189,7 +189,7 @@ class Game(ABC):
 
     @property
     def members(self) -> dict[str, tuple[str, ...]] | None:
-        """The members of each group, where players are groups of features; None elsewhere."""
+        """The members of each group, if players are groups of features; None otherwise."""
         return None
 
     @property
@@ -207,7 +207,7 @@ class Wrapped(Game):
     """A game made from another one, whose description it inherits.
 
     A subclass implements `risks`; and `path_risks` (with `has_paths`), `first_level`, `mean_risks`
-    and `mean_path_risks` where the wrapped game's carry over.
+    and `mean_path_risks` if the wrapped game's carry over.
 
     Parameters
     ----------
@@ -244,7 +244,7 @@ class Wrapped(Game):
 
     @property
     def members(self) -> dict[str, tuple[str, ...]] | None:
-        """The members of each group, where players are groups of features."""
+        """The members of each group, if players are groups of features."""
         return self.game.members
 
     @property

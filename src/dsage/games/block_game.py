@@ -22,8 +22,8 @@ class BlockGame(Game):
 
         g_S(x) = mean of f + b_S' z_S,    b_S = C_SS^-1 c_S,
 
-    where the moments C and c are those of rows *drawn from the sampler* and the model's output for
-    them: this is the law of the game itself, and as many rows as needed can be drawn. The risk of S
+    where the moments C and c are of rows *drawn from the sampler* and of the model's output for
+    them: this is the distribution of the game itself, with any number of rows. The risk of S
     is the mean of ``(y - g_S(x))^2`` over the evaluation rows, summed over outputs. It needs their
     second moments only.
 

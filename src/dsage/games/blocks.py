@@ -1,4 +1,4 @@
-"""Blocks: the basis columns that stand for each feature in a linear predictor."""
+"""Blocks: the basis columns that represent each feature in a linear predictor."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Basis:
         The columns, finite.
     blocks : sequence of int arrays, optional
         The columns of each feature, by position; each column in one of them. By default each
-        column is a feature of its own.
+        column is a separate feature.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class Basis:
     owner : int array of shape (n_columns,)
         The feature of each column.
     is_plain : bool
-        Whether each column is a feature of its own, in their order.
+        Whether each column is a separate feature, in their order.
 
     Examples
     --------
@@ -60,7 +60,7 @@ class Basis:
         """Return each feature as its own block: the column and, if values are missing, where.
 
         Missing numbers are replaced by the mean of the others, so that the two columns of a block
-        are uncorrelated; the columns that tell which values are missing come last.
+        are uncorrelated; the indicators of missing values come last.
 
         Examples
         --------

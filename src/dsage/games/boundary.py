@@ -21,7 +21,7 @@ def check_oracle(oracle: object, game: Game) -> Oracle:
 
 
 class Boundary(Wrapped):
-    """A game evaluated at Markov boundaries: the risk of S is that of M(S).
+    """A game evaluated at Markov boundaries: the risk of S is the risk of M(S).
 
     For an optimal model and a correct graph this changes nothing: given M(S), the target does not
     depend on the rest of S. But many coalitions share a boundary.
@@ -31,7 +31,7 @@ class Boundary(Wrapped):
     game : Game
         The game.
     oracle : Oracle
-        Knows the boundaries; about the same features in the same order.
+        The oracle of the boundaries, for the same features in the same order.
     """
 
     def __init__(self, game: Game, oracle: Oracle) -> None:

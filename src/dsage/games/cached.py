@@ -1,4 +1,4 @@
-"""A game with a memory: no risk is evaluated twice."""
+"""A game with a cache: no risk is evaluated twice."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def in_turn(
 
 
 def _count_together(game: Game, requests: Sequence[Request]) -> int:
-    """Return how many of requests, from the first on, a game is best asked for together."""
+    """Return how many requests, from the first on, a game should evaluate together."""
     if game.pairs_at_once is None:
         return 1
     n_pairs = np.cumsum([count_pairs(request) for request in requests])
@@ -74,15 +74,15 @@ class Cached(Wrapped):
     """A game that evaluates each coalition once for the same rows and epoch.
 
     Large requests are cut into pieces in a way that depends on the request alone, so that the game
-    receives the same requests whoever evaluates them.
+    receives the same requests in any process.
 
     Parameters
     ----------
     game : Game
         The game.
     max_bytes : int, default=2**28
-        Memory for risks; the least recently used are forgotten first. Forgetting costs time and
-        changes nothing else.
+        Memory for risks; the least recently used are removed first. This costs time and changes
+        nothing else.
     evaluate : callable, optional
         Answers the pieces of requests; by default the game does, one after the other.
 

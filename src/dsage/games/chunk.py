@@ -1,4 +1,4 @@
-"""Parts of what a game is asked for, as they are computed."""
+"""Parts of the answers of a game, as they are computed."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ class Chunk(NamedTuple):
 
     The coalitions are given by position, or along an ordering by the lengths of its prefixes; the
     means over the draws of each replicate have shape (n_coalitions, n_rows, n_replicates, ...).
-    `noise`, (n_coalitions, n_rows, n_replicates), is what a control knows of the noise in the means
-    of the output that matters for the row, where the means still have it. With `is_risk` they are
-    no means, but the risks that a device has made of them.
+    `noise`, (n_coalitions, n_rows, n_replicates), is the noise in the means, computed by a
+    control for the output that matters for the row, if it is not yet subtracted. With `is_risk`
+    they are not means, but risks that a device computed from them.
     """
 
     at: Rows

@@ -26,7 +26,7 @@ from dsage.samplers.recent import Recent
 # Memory of an accelerator for draws, and the largest share of what is free.
 _BYTES, _SHARE = 2**31, 8
 _PAIRS = 2**18
-# Chunks that the device works on while the CPU looks at the one before them.
+# Number of chunks that the device works on while the CPU processes the previous one.
 _AHEAD = 2
 
 
@@ -38,7 +38,7 @@ class Prefixes(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What a device is asked for.
+    """A request to a device.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Asked(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Means of some of the prefixes on some of the rows, or the risks that a loss made of them."""
+    """Means of some of the prefixes on some of the rows, or the risks computed from them."""
 
     some: slice
     here: slice
@@ -79,7 +79,7 @@ class DeviceMeans:
 
     Rows are sent once. Noise, draws and predictions are made on the device and stay there; only
     means come back, ``n_draws * n_features`` times fewer numbers, or the risks that a loss makes of
-    them. Nothing waits for the device but for these, and the device goes on meanwhile. The draws of
+    them. Only these wait for the device, which continues in the meantime. The draws of
     a replicate are adjacent.
 
     Parameters
@@ -98,7 +98,7 @@ class DeviceMeans:
     Attributes
     ----------
     loss : DeviceLoss or None
-        The loss of the game, where it can be computed on the device.
+        The loss of the game, if it can be computed on the device.
     """
 
     loss: DeviceLoss | None = None
@@ -190,7 +190,7 @@ class DeviceMeans:
     def _submit(
         self, asked: Asked, epoch: int, noise: Noise, *, with_loss: bool
     ) -> Iterator[_Pending]:
-        """Yield chunks of which the device knows, but which it may not have finished."""
+        """Yield chunks that were submitted to the device, but may not be finished."""
         at, budget = self._table(), self._budget()
         most_rows = max(1, budget // (_bytes_per_row(at, noise) * len(asked.rows)))
         loss, is_coarse = self.loss if with_loss else None, at.at.place.dtype.itemsize < 4
@@ -219,7 +219,7 @@ class DeviceMeans:
     def _paths(
         loaded: DeviceRows, asked: Asked, budget: int
     ) -> Iterator[tuple[slice, DevicePaths]]:
-        """Yield chunks of prefixes, and what draws along the orderings from their first one on."""
+        """Yield chunks of prefixes, with draws along their orderings from the first prefix on."""
         prefixes = asked.prefixes
         most = max(1, budget // loaded.bytes_per_prefix)
         most_orders = max(1, budget // loaded.bytes_per_ordering)
@@ -240,15 +240,15 @@ class DeviceMeans:
         if device.type != "cuda":
             return self._max_bytes
         free, _ = torch.cuda.mem_get_info(device)
-        # What torch holds for tensors that are gone is free, too.
+        # Memory that torch still holds for deleted tensors is free, too.
         free += torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
         return int(min(max(_BYTES, self._max_bytes), max(free // _SHARE, 1)))
 
     def _means(self, draws: Any) -> Any:  # noqa: ANN401
         """Return the means (n_coalitions, n_rows, n_replicates, ...) of draws on the device.
 
-        The draws are a tensor (n_coalitions, n_rows, n_draws, n_features). Several outputs have an
-        axis of their own.
+        The draws are a tensor (n_coalitions, n_rows, n_draws, n_features). Several outputs have
+        their own axis.
         """
         torch = require_torch("DeviceMeans")
         output = self._predictor.on_device(draws.reshape(-1, draws.shape[-1]))
@@ -298,7 +298,7 @@ class _Pending:
 
 
 def _copy(tensor: Any) -> Any:  # noqa: ANN401
-    """Return a copy on the CPU that may arrive later, where that is possible."""
+    """Return a copy on the CPU that may arrive later, if possible."""
     if tensor.device.type != "cuda":
         return tensor.cpu()
     torch = require_torch("DeviceMeans")
@@ -308,7 +308,7 @@ def _copy(tensor: Any) -> Any:  # noqa: ANN401
 
 
 def _bytes_per_row(at: DeviceTable, noise: Noise) -> int:
-    """Return the memory of the draws of a row for one prefix, with what they are made of."""
+    """Return the memory of the draws of a row for one prefix, with their inputs."""
     n_draws, size = noise.n_replicates * noise.n_draws, at.at.place.n_bytes
     return 8 * size * n_draws * noise.n_features
 
@@ -323,9 +323,9 @@ def device_means(
     *,
     is_usable: bool = True,
 ) -> DeviceMeans | None:
-    """Return an object that computes means on a module's device; None where the CPU draws.
+    """Return an object that computes means on a module's device; None if the CPU draws.
 
-    Raises a TypeError where the module asks for draws on the device that cannot be made there. The
+    Raises a TypeError if the module asks for draws on the device that cannot be made there. The
     layout has the columns as the model sees them; `is_usable` says whether draws can depend on all
     values of the rows.
     """

@@ -1,4 +1,4 @@
-"""Risks from mean predictions, computed on a device: those of the most frequent losses."""
+"""Risks from mean predictions, computed on a device, for the most frequent losses."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dsage.models.losses import Loss
 from dsage.models.torch_tools import require_torch
 
 MOST_SPREAD = 3.0
-"""Largest factor by which the spread of losses of replicates exceeds that of their slopes."""
-# Predictions up to this size have losses that can be squared; others are looked at by the CPU.
+"""Largest ratio of the spread of losses over replicates to the spread that slopes imply."""
+# Predictions up to this size have losses that can be squared; others are checked by the CPU.
 _LARGEST = 1e60
 # How far probabilities may be from [0, 1], and their sums from one; in 16-bit floats, whose sums
 # are divided out. The CPU refuses others.
@@ -57,8 +57,8 @@ class DeviceLoss:
         """Return risks (n_prefixes, n_rows, n_replicates), and whether all of them are fine.
 
         The means have shape (n_prefixes, n_rows, n_replicates[, n_classes]), the numbers of rows
-        (n_prefixes, n_rows), or (1, n_rows) where they are the same for all prefixes. Risks are not
-        fine where means have to be refused, or to be drawn again; the CPU then looks at the means.
+        (n_prefixes, n_rows), or (1, n_rows) if they are the same for all prefixes. Risks are not
+        valid if means have to be refused, or drawn again; the CPU then checks the means.
         `is_coarse` says whether they are means of 16-bit floats.
         """
         torch = require_torch("DeviceLoss")
@@ -115,6 +115,6 @@ def _cross_entropies(chosen: Any, weights: Any) -> Any:  # noqa: ANN401
     losses = together.clamp(max=1.0).log().neg_()
     own = chosen.clamp(max=1.0).log()
     spread = (own - own.mean(dim=2, keepdim=True)).square_().sum(dim=2, keepdim=True)
-    # Where all replicates agree there is no ratio, and nothing to multiply.
+    # If all replicates agree there is no ratio, and nothing to multiply.
     ratio = (spread / squares).sqrt_().nan_to_num_(nan=1.0).clamp_(1.0, MOST_SPREAD)
     return (losses - variance / 2 - ratio * share) * weights

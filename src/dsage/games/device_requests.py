@@ -26,12 +26,12 @@ def can_merge(requests: Sequence[Request], n_features: int) -> bool:
 class Merged:
     """Several requests as one.
 
-    Each has a set of rows of its own, filled up with its first row to the size of the largest.
+    Each has its own set of rows, padded with its first row to the size of the largest.
 
     Parameters
     ----------
     device : DeviceMeans
-        What is asked.
+        The device that evaluates them.
     requests : sequence of requests
         See `can_merge`.
 

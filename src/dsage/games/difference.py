@@ -13,10 +13,10 @@ from dsage.games.model_game import ModelGame
 
 
 class Difference(Game):
-    """The game whose risks are those of one game minus those of another.
+    """The game whose risks are the risks of one game minus the risks of another.
 
     Shapley values are linear in the game, so its values are the differences ``phi_a - phi_b``.
-    Both games see the same orderings, rows and noise, whose common effects cancel before any mean
+    Both games use the same orderings, rows and noise, whose common effects cancel before any mean
     is taken: the differences are far more precise than from two runs.
 
     Parameters
@@ -24,7 +24,7 @@ class Difference(Game):
     a, b : Game
         Games of the same features in the same order, on the same rows with the same weights. For
         common noise make both with the same `random_state`, `n_draws`, `n_replicates` and `noise`;
-        a warning says where these differ. A game without draws can be compared with one that draws.
+        a warning says if these differ. A game without draws can be compared with one that draws.
 
     Examples
     --------
@@ -54,7 +54,7 @@ class Difference(Game):
         self.risk_scale = self.a.risk_scale + self.b.risk_scale
 
     def _check(self) -> None:
-        """Refuse games that cannot be compared, and warn where their noise differs."""
+        """Refuse games that cannot be compared, and warn if their noise differs."""
         a, b = self.a, self.b
         if tuple(b.feature_names) != self.feature_names:
             _refuse(f"the features of a, {self.feature_names}", tuple(b.feature_names))
@@ -111,7 +111,7 @@ class Difference(Game):
         return a - b
 
     def first_level(self) -> Game | None:
-        """Return the difference of the first levels of both games; None where one has none."""
+        """Return the difference of the first levels of both games; None if one has none."""
         a, b = self.a.first_level(), self.b.first_level()
         return None if a is None or b is None else Difference(a, b)
 

@@ -1,4 +1,4 @@
-"""The bias that few draws leave in the risks of losses with kinks or jumps."""
+"""The bias from few draws in the risks of losses with kinks or jumps."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from dsage.games.base import Floats, Game, Mask, Orders, Rows, Wrapped, mean_wit
 
 
 class DrawBias(Wrapped):
-    """What few draws leave of the bias of each risk, from the same draws.
+    """The remaining bias of each risk from few draws, estimated from the same draws.
 
-    The loss of the mean of one replicate has a larger bias than that of the mean over all G. The
-    difference is known; near a kink, the bias falls with the square root of the number of draws,
-    which gives the bias of all, ``difference / (sqrt(G) - 1)``, and what the jackknife leaves of
-    it. For a loss with continuous slope, the rest would be smaller.
+    The loss of the mean of one replicate has a larger bias than the loss of the mean over all G.
+    The difference is known; near a kink, the bias falls with the square root of the number of
+    draws. This gives the bias with all replicates, ``difference / (sqrt(G) - 1)``, and the bias
+    that remains after the jackknife. With a continuous slope, the remaining bias would be smaller.
 
     Parameters
     ----------
     game : SumOfOutputs
         The game, with at least two replicates.
     by_output : bool, default=False
-        Whether the outputs are apart, see :class:`~dsage.games.apart.Apart`.
+        Whether the outputs are separate, see :class:`~dsage.games.apart.Apart`.
     """
 
     game: SumOfOutputs
@@ -71,10 +71,10 @@ class DrawBias(Wrapped):
 
 
 def share_left(n_replicates: int, *, is_corrected: bool) -> float:
-    """Return the bias that is left, as a multiple of what one replicate has more than all.
+    """Return the remaining bias, as a multiple of the difference between one replicate and all.
 
-    If the bias of n replicates is ``n ** -0.5``, this is what is left of that of all of them, or,
-    `is_corrected`, of the jackknife.
+    The bias with n replicates is ``n ** -0.5`` here. The remaining bias is the bias with all
+    replicates or, if `is_corrected`, the bias after the jackknife.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A control of the draws: noise of mean predictions that can be told, and is taken away."""
+"""A control of the draws: noise of mean predictions that can be computed, and is subtracted."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from dsage.samplers.latent import Latent
 
 # Harmonics of a variable, and the length of their period in standard deviations.
 _HARMONICS, _PERIOD = 4, 9.0
-# Cells in which the waves are interpolated. This damps them by known factors, of which their
-# expectations know; what it adds beyond has at least this many waves in a period, and is nothing
-# in the mean.
+# Cells in which the waves are interpolated. This damps them by known factors, which their
+# expectations include; the rest has at least this many waves in a period, and is zero on
+# average.
 _N_CELLS = 1 << 10
-# Drawn rows for each coefficient at least: with fewer, coefficients would add noise of their own.
+# Least number of drawn rows per coefficient: with fewer, coefficients would add noise.
 _ROWS_PER_COEFFICIENT = 8
 # Share of the output's variance from which on a control saves more than its evaluation costs.
 _LEAST_EXPLAINED = 0.25
@@ -58,13 +58,13 @@ class DrawControl:
 
     @staticmethod
     def count_harmonics(n_variables: int, n_rows: int) -> int:
-        """Return the number of harmonics that so many rows can determine; 0 for no control."""
+        """Return the number of harmonics that `n_rows` rows determine; 0 for no control."""
         room = n_rows // (_ROWS_PER_COEFFICIENT * max(n_variables, 1))
         return max(min((room - 1) // 2, _HARMONICS), 0) if n_variables else 0
 
     @classmethod
     def fit(cls, scores: Floats, outputs: Floats) -> Self | None:
-        """Fit to drawn rows; None where all outputs depend on other things too much.
+        """Fit to drawn rows; None if all outputs depend too much on other things.
 
         Parameters
         ----------
@@ -102,7 +102,7 @@ class DrawControl:
     def noise(self, latent: Latent, outputs: Rows | None = None) -> Floats:
         """Return ``h - E[h]`` of draws, (n_rows, n_draws, n_outputs).
 
-        With `outputs`, the number of one output for each row, return that of these outputs,
+        With `outputs`, the number of one output for each row, return the noise of these outputs,
         (n_rows, n_draws).
         """
         at = latent.variables

@@ -9,7 +9,7 @@ from dsage.games.base import Floats, Mask, Rows
 
 
 class ExactMeans(ABC):
-    """Means of a model's predictions given what is known.
+    """Means of a model's predictions given the known features.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What a model that knows a coalition predicts: means over draws, or at conditional means."""
+"""Expected predictions given a coalition: means over draws, or at conditional means."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from dsage.samplers.noise import Noise
 from dsage.samplers.ordering import Ordering
 from dsage.samplers.recent import Recent
 
-# A draw is held in memory as noise, scores, draw, frame and whatever the model makes of it.
+# A draw is held in memory as noise, scores, draw, frame and the model's own copies.
 _COPIES = 6
 # Memory of rows that are predicted at a time, with what the model makes of them.
 _PREDICTED_BYTES = 2**25
-# Memory of evaluation rows up to which other processes get copies without being asked to.
+# Memory of evaluation rows up to which other processes automatically get copies.
 _COPIED_BYTES = 2**26
 # Draws for the mean prediction, which is the same for all rows, and the epoch of their noise, which
 # no estimate reaches.
@@ -52,8 +52,8 @@ class Expected(Game):
 
     The expectation is a mean over draws of the unknown features, in independent replicates. An
     affine model with a sampler that knows conditional means needs no draws, nor does a link of an
-    affine score with a sampler that knows the laws of sums. With all features known it is the
-    model's prediction, which is computed once.
+    affine score with a sampler that knows the distributions of sums. With all features known it is
+    the model's prediction, which is computed once.
 
     Rows may have categories and missing values that training lacks. They are known to the model,
     and draws do not depend on them; all draws are then made coalition by coalition.
@@ -124,7 +124,7 @@ class Expected(Game):
 
     @property
     def is_drawn(self) -> bool:
-        """Whether predictions are means over draws; False where these are known."""
+        """Whether predictions are means over draws; False if the means are known."""
         return self._affine is None and self._exact is None
 
     @property
@@ -135,7 +135,7 @@ class Expected(Game):
 
     @property
     def is_affine(self) -> bool:
-        """Whether predictions are those of an affine map at conditional means."""
+        """Whether predictions are computed by an affine map at conditional means."""
         return self._affine is not None
 
     def _find_scores(self) -> AffineScores | None:
@@ -146,7 +146,7 @@ class Expected(Game):
         return self.model.affine_scores(self._frames, self.matrix)
 
     def _find_means(self, *, is_usable: bool) -> tuple[ExactMeans | None, NormalDraws | None]:
-        """Return what tells mean predictions without draws, or from draws of scores, if any."""
+        """Return the means of predictions without draws, or from draws of scores, if any."""
         if self._affine is not None:
             return None, None
         if not self._sampler.has_sums:
@@ -159,7 +159,7 @@ class Expected(Game):
         return NormalMeans(scores, self._sampler, self.matrix), None
 
     def _find_marginal_means(self) -> ExactMeans | None:
-        """Return the means over all rows of a marginal sampler; None where they are not known."""
+        """Return the means over all rows of a marginal sampler; None if they are not known."""
         background = self._sampler.equal_rows
         if background is None or self.layout.names != self._frames.names:
             return None
@@ -189,7 +189,7 @@ class Expected(Game):
 
     @property
     def is_marginal(self) -> bool:
-        """Whether draws do not depend on what is known."""
+        """Whether draws do not depend on the known features."""
         return self._sampler.is_marginal
 
     @property
@@ -236,7 +236,7 @@ class Expected(Game):
         """Return the rows of a marginal sampler, and mixed rows with the predictions for them.
 
         A mixed row has some features of an evaluation row, and the others of a row of the sampler:
-        it is what the model is asked about. None where a sampler has no rows of equal weight.
+        the model predicts mixed rows. None if a sampler has no rows of equal weight.
         """
         background = self._sampler.equal_rows
         if background is None:
@@ -248,7 +248,7 @@ class Expected(Game):
         return background, mixed, self._check_outputs(self._predict_rows(mixed), 1)
 
     def _find_control(self) -> DrawControl | None:
-        """Return a control of the draws along orderings, where there is one that saves work."""
+        """Return a control of the draws along orderings, if there is one that saves work."""
         is_able = self._is_controlled and self.is_drawn and self.has_paths
         # Scores predict more draws in the time that a control takes.
         is_able &= self._sampler.has_latent and not self._is_direct
@@ -286,7 +286,7 @@ class Expected(Game):
                 yield Chunk(at, here, self._means(known[at], rows[here], epoch))
 
     def _ordering(self, order: Rows) -> Prefixes:
-        """Return what draws along an ordering, made anew if it is not that of the last call."""
+        """Return the object that draws along an ordering; cached for the last ordering."""
         return self._last_ordering.get(order.tobytes(), lambda: self._sampler.ordering(order))
 
     def _paths(
@@ -363,7 +363,7 @@ class Expected(Game):
                     yield number, Chunk(np.array([length]), here, shaped)
 
     def _noise_of(self, rows: Rows) -> Callable[[Latent], Floats] | None:
-        """Return a function that tells the noise in draws for rows; None without a control."""
+        """Return a function that computes the noise in draws for rows; None without a control."""
         control = self._control
         if control is None:
             return None
@@ -438,7 +438,7 @@ class Expected(Game):
     @property
     def _is_direct(self) -> bool:
         """Whether predictions for draws follow from scores, without calls of the model."""
-        # The model would have to be asked whether exponentials are too large.
+        # Only the model could check whether exponentials are too large.
         return self._scores is not None and self._scores.link != "exp"
 
     def _ask(self, draws: Floats) -> Floats:
@@ -474,7 +474,7 @@ class Expected(Game):
         if predicted.shape[axis:] != self.predictions.shape[1:]:
             condition = f"of shape (n_rows, {', '.join(map(str, self.predictions.shape[1:]))})"
             found = (*predicted.shape[:1], *predicted.shape[axis:])
-            advice = "The number of outputs differs from that for the evaluation rows"
+            advice = "The number of outputs differs from the number for the evaluation rows"
             raise refusal(f"the prediction of {self.model.name}", condition, found, advice)
         return predicted
 

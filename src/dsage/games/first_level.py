@@ -22,17 +22,17 @@ from dsage.samplers.checks import Ints
 
 N_DRAWN = 1 << 13
 """Rows drawn for the moments."""
-# Functions of a number: with more columns in all, matrices would take longer than a model saves.
+# Functions of a number; with more columns in total, matrices would take longer than they save.
 _N_FUNCTIONS, _MOST_COLUMNS = (4, 3, 2), 240
 # Functions of the predictor under that: nearly as good, at a fraction of the cost.
 _FEW = 2
-# The additive predictor replaces the linear one where it leaves at most this share of the variance
-# that the linear one leaves: below, it would hardly save more than it costs.
+# The additive predictor replaces the linear one if it leaves at most this share of the variance
+# that the linear one leaves: otherwise it would hardly save more than it costs.
 _LEFT = 0.9
 # Rows times squared columns up to which a predictor on another scale is cheap: 60 ms an ordering.
 _MOST_WORK = 1 << 26
 # Pairs of orderings and rows from which two first levels are compared, the draws of their risks,
-# and the ratio below which the dearer one is clearly better.
+# and the ratio below which the more expensive one is clearly better.
 _PILOT_ORDERINGS, _PILOT_ROWS, _PILOT_EPOCH, _CLEARLY = 6, 16, 1 << 20, 0.7
 
 
@@ -53,8 +53,8 @@ def find_first_levels(
 ) -> tuple[Game, ...]:
     """Return a cheap game for each output, (n_rows,) or (n_rows, n_outputs), of a model.
 
-    Where the model has one output and `linked` says on which scale it is nearly additive, the game
-    on that scale comes on top, unless there are so many rows that it would not be cheap.
+    If the model has one output and `linked` gives a scale on which it is nearly additive, the game
+    on that scale is added, unless there are so many rows that it would not be cheap.
 
     Without draws, the linear predictor is enough. With a marginal sampler only one on the scale of
     a link pays: otherwise the game of an additive predictor is quadratic, and the ordering does not
@@ -87,7 +87,7 @@ def find_first_levels(
         )
     if linked is None or len(outputs) > 1:
         return chain[-1]
-    # A predictor on another scale would take the place of the dearest, which costs as much.
+    # A predictor on another scale would replace the most expensive one, which costs as much.
     (under,), (plain,) = chain[min(1, len(chain) - 1)], chain[-1]
     on_link = _find_link_game(game, predictors_of, predicted, weights, under, linked)
     if on_link is None:
@@ -97,7 +97,7 @@ def find_first_levels(
 
 
 def _find_score_game(game: Expected, weights: Floats, linked: LinkedLoss) -> Game | None:
-    """Return the game of additive scores for a marginal sampler; None where it does not pay."""
+    """Return the game of additive scores for a marginal sampler; None if it does not pay off."""
     n_outputs = game.predictions.size // game.n_rows
     link = "exp" if linked.link.is_of_numbers else "softmax" if n_outputs > 2 else "logistic"
     if not ScoreGame.fits(game.n_rows, len(game.feature_names), n_outputs):
@@ -142,7 +142,7 @@ def _find_link_game(
 def _shares_left(game: Expected, levels: Sequence[Game], *, by_row: bool = True) -> list[float]:
     """Return the shares of the variance over orderings that remain with each of some first levels.
 
-    They are estimated from few orderings of few rows, `by_row` where what remains differs from row
+    They are estimated from few orderings of few rows, `by_row` if the remainder differs from row
     to row, and otherwise from the means over the rows.
     """
     rng = np.random.default_rng(0)
@@ -161,7 +161,7 @@ def _shares_left(game: Expected, levels: Sequence[Game], *, by_row: bool = True)
 
 
 def _surpluses(game: Game, orders: Orders, rows: Rows) -> Floats:
-    """Return what features add for rows, the mean of each ordering and its reverse, centered."""
+    """Return the surpluses of rows, the mean of each ordering and its reverse, centered."""
     known = prefixes(orders)
     if game.has_paths:
         risks = game.path_risks(orders, rows, _PILOT_EPOCH, np.ones(known.shape[:2], np.bool_))
@@ -189,8 +189,8 @@ class _Level(NamedTuple):
 class _Predictors:
     """Predictors of outputs for drawn rows from functions of the features, few or many of each.
 
-    The functions are made once: those of a number build on each other, so that fewer of them are
-    the first ones.
+    The functions are made once: the functions of a number are nested, so that fewer of them are the
+    first ones.
     """
 
     def __init__(self, drawn: Floats, n_categories: Ints) -> None:
@@ -217,9 +217,9 @@ class _Predictors:
         )
 
     def find_additive(self, outputs: list[Floats]) -> list[_Level]:
-        """Return predictors of outputs, those of few functions first.
+        """Return predictors of outputs, with few functions first.
 
-        There are none where linear predictors do.
+        There are none if linear predictors suffice.
         """
         linear = self.fit(outputs, 1)
         for n_functions in _N_FUNCTIONS:

@@ -1,4 +1,4 @@
-"""Basis functions of each feature: what turns rows into the columns of blocks."""
+"""Basis functions of each feature, which turn rows into the columns of blocks."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ class Columns(Protocol):
         """Number of columns."""
 
     def first(self, n_functions: int) -> Columns:
-        """Return what a fit of at most so many functions gives, from one of more."""
+        """Return the fit of at most `n_functions` functions, from a fit of more."""
 
     def positions(self, n_functions: int) -> Ints:
-        """Return which of the columns are those of `first`."""
+        """Return which of the columns belong to `first`."""
 
     def __call__(self, values: Floats, /) -> Floats:
         """Return the columns of values."""
 
 
-# Levels of a class with an indicator of their own; all others are the baseline with the commonest.
+# Number of levels of a class with their own indicator; all others are in the baseline.
 _MAX_LEVELS = 12
 
 
@@ -69,7 +69,7 @@ class Functions:
         )
 
     def first(self, n_functions: int) -> Self:
-        """Return what a fit of at most `n_functions` of a number gives, from one of more."""
+        """Return the fit of at most `n_functions` functions of a number, from a fit of more."""
         return type(self)([each.first(n_functions) for each in self._made])
 
     @property
@@ -78,7 +78,7 @@ class Functions:
         return sum(each.n_columns for each in self._made)
 
     def select(self, basis: Basis, n_functions: int) -> Basis:
-        """Return the columns of ``first(n_functions)`` from those of these functions."""
+        """Return the columns of ``first(n_functions)`` from the columns of these functions."""
         starts = np.cumsum([0, *(each.n_columns for each in self._made)])
         kept = [each.positions(n_functions) for each in self._made]
         ends = np.cumsum([len(each) for each in kept])
@@ -135,7 +135,7 @@ class _Number:
 
 
 class _Class:
-    """Indicators of all levels but the commonest; a missing value is a level, too."""
+    """Indicators of all levels except the most frequent; a missing value is a level, too."""
 
     def __init__(self, codes: Floats) -> None:
         levels, counts = np.unique(codes, return_counts=True)

@@ -14,9 +14,9 @@ from dsage.graphs.interventions import GroupedInterventions
 class Grouped(Wrapped):
     """A game of groups: a group is known when all its members are.
 
-    The risk of a set of groups is that of the union of their members, so the values are the
+    The risk of a set of groups is the risk of the union of their members, so the values are the
     Shapley values of the groups, ``phi_g = mean over orderings of groups of L(U) - L(U + g)``,
-    where U are the members of the groups before g. They are not the sums of the members' own
+    where U are the members of the groups before g. They are not the sums of the members'
     values: see the guide.
 
     Parameters
@@ -24,7 +24,7 @@ class Grouped(Wrapped):
     game : Game
         The game of the features.
     groups : mapping of str to iterables of str
-        The members of each group, by name. A feature in no group remains a player of its own; the
+        The members of each group, by name. A feature in no group remains a separate player; the
         groups come first, in the order given.
 
     Attributes

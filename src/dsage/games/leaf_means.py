@@ -13,7 +13,7 @@ _MOST_CONDITIONS = 30_000_000
 
 
 class LeafMeans(ExactMeans):
-    """The means of a model's predictions over all training rows, given what is known.
+    """The means of a model's predictions over all training rows, given the known features.
 
     With known features from an evaluation row x and the others from a training row b, a leaf is
     reached if x meets its conditions on known features and b those on the others. So
@@ -53,7 +53,7 @@ class LeafMeans(ExactMeans):
             share = ((self._background | bits) == leaves.all_bits).mean(axis=0)
             is_reached = (met & bits) == bits
             for output, value in enumerate(leaves.values.T):
-                # A matrix product would round a row depending on the rows beside it.
+                # In a matrix product, the rounding of a row would depend on the other rows.
                 sums = np.where(is_reached, value * share, 0.0).sum(axis=1)
                 out[:, output] = leaves.intercept[output] + sums
         return found

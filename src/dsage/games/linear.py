@@ -1,4 +1,4 @@
-"""The best linear predictor of a model's output from a coalition, and the game that it is."""
+"""The best linear predictor of a model's output from a coalition, and its game."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ predictor has to be cheap and similar, not exact."""
 MANY = 64
 """Columns from which the inverse of a factor is computed one by one, by LAPACK."""
 
-# The least eigenvalue of so many correlations from which they need no ridge. Without one, risks
+# Least eigenvalue of correlations from which they need no ridge. Without one, risks
 # along orderings need no inverse of a factor.
 _LEAST_EIGENVALUE = 1e-5
 
@@ -33,7 +33,7 @@ class LinearPredictor:
 
     where S are the columns of its features. Columns are standardized, and a small ridge is added
     to their variances: `moments` and `correlation` are the second moments of the standardized rows
-    `Z`, without and with it, and `slopes`, (n_columns, n_outputs), those of `Z` and the output
+    `Z`, without and with it, and `slopes`, (n_columns, n_outputs), moments of `Z` and the output
     (n_rows, n_outputs). Rows are standardized when they are needed, since all would be one more
     copy of the data.
     """
@@ -134,7 +134,7 @@ class LinearOutput(Game):
     Parameters
     ----------
     X : array of shape (n_rows, n_features)
-        Evaluation rows, classes as codes, NaN where numbers are missing.
+        Evaluation rows, classes as codes, NaN for missing numbers.
     output : array of shape (n_rows,)
         The model's predictions for them.
     feature_names : sequence of str
@@ -172,7 +172,7 @@ class LinearOutput(Game):
 
     @property
     def n_columns(self) -> int:
-        """The number of columns that stand for the features."""
+        """The number of columns that represent the features."""
         return self._linear.basis.n_columns
 
     def risks(self, known: Mask, rows: Rows, epoch: int = 0) -> Floats:  # noqa: ARG002
@@ -202,7 +202,7 @@ class LinearOutput(Game):
         return self._linear.coefficients(known)[:, :, 0]
 
     def path_coefficients(self, orders: Orders) -> Floats:
-        """Return what each feature of orderings adds to the coefficients.
+        """Return the change of the coefficients from each feature of orderings.
 
         The shape is (n_orderings, n_features, n_columns): the second axis follows the orderings.
         """

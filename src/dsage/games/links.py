@@ -34,7 +34,7 @@ class Probit:
     """Probabilities on the scale of the normal distribution.
 
     With η normal, the mean of Φ(η) is ``Φ(m / sqrt(1 + v))``. Probabilities of two classes are one
-    number; those of more classes are scaled one by one, and divided by their sum on the way back.
+    number; with more classes they are scaled one by one, and divided by their sum on the way back.
 
     Examples
     --------

@@ -31,13 +31,13 @@ from dsage.samplers.noise import Noise
 
 # Each changes a risk by about ten nats: from this share on, that shows in the mean.
 _MANY_ZEROS = 0.002
-# How many times as many draws risks get where a replicate has a probability of zero: eight times
+# Factor of the number of draws of a risk if a replicate has a probability of zero: eight times
 # leaves as little bias as sixty-four times.
 _MORE_DRAWS = 8
 # The variance of larger losses would not be finite.
 _LARGEST = 1e140
-# Probabilities below count as so large where noise is told from the slope of a loss: beyond, the
-# slope at one mean says little about the loss of another.
+# Smaller probabilities are raised to this one where noise is computed from the slope of a loss:
+# below, the slope at one mean says little about the loss at another.
 _STEEP = 0.1
 
 
@@ -52,8 +52,8 @@ class LossGame(SumOfOutputs):
         p_g = G l(f) - (G - 1) l(f without f_g)        (jackknife)
         p_g = l(f) - l''(f) v / 2 + l'(f) (f_g - f)    (delta, with v the variance of f),
 
-    depending on how the loss bends, see :class:`dsage.models.losses.Loss`: the second for losses
-    that have derivatives, such as cross entropy. The first is exactly unbiased for squared error.
+    depending on the loss, see :class:`dsage.models.losses.Loss`: the second for losses that have
+    derivatives, such as cross entropy. The first is exactly unbiased for squared error.
     Both are free of the first-order bias for every smooth loss; what remains for losses with kinks
     or jumps is estimated by `draw_bias`. An affine model with a sampler that knows conditional
     means needs no draws.
@@ -67,15 +67,14 @@ class LossGame(SumOfOutputs):
     X : data frame or array of shape (n_rows, n_features)
         Evaluation rows.
     y : array of shape (n_rows,) or (n_rows, n_outputs), or None
-        Their targets; losses of numbers are summed over several. With None the model's own output
-        takes their place.
+        Their targets; losses of numbers are summed over several. With None, the model's own output
+        is used instead.
     loss : str, callable or Loss, default="auto"
         The loss, see :func:`dsage.models.as_loss`; ``"auto"`` is cross entropy for classifiers and
         squared error for regressors; for functions see :func:`dsage.models.choose_loss`.
     **options
         `n_draws`, `n_replicates`, `noise`, `sample_weight`, `random_state`, `draw_control` and
-        `max_bytes`, see
-        :class:`~dsage.games.GameOptions`.
+        `max_bytes`, see :class:`~dsage.games.GameOptions`.
 
     Attributes
     ----------
@@ -84,7 +83,7 @@ class LossGame(SumOfOutputs):
     target : array
         The targets as the loss uses them.
     predictions : array of shape (n_rows,) or (n_rows, n_classes)
-        The model's, with all features known.
+        The model's predictions, with all features known.
     """
 
     loss: Loss
@@ -155,10 +154,10 @@ class LossGame(SumOfOutputs):
         return expanded.reshape(len(predicted), -1)
 
     def _noise_of_risks(self, noise: Floats, means: Floats, rows: Rows) -> Floats:
-        """Return what the noise in the probability of the class does to risks, to first order.
+        """Return the effect of noise in the probability of the class on risks, to first order.
 
-        The derivative of the loss is taken at the mean of the other replicates, of which the noise
-        is independent: so the mean of the result is zero. It is cut off where it is steep.
+        The derivative of the loss is taken at the mean of the other replicates, which is
+        independent of the noise: so the mean of the result is zero. Steep derivatives are cut off.
         """
         target, n_replicates = self.target[rows], means.shape[2]
         total = means.sum(axis=2, keepdims=True)
@@ -175,7 +174,7 @@ class LossGame(SumOfOutputs):
 
         For probabilities and positive numbers it is additive on the scale of a link.
 
-        None where targets are not numeric, or, for a loss given as a function, differ in shape
+        None if targets are not numeric, or, for a loss given as a function, differ in shape
         from the predictions; and for a marginal sampler. For a sampler of interventions it is
         :class:`~dsage.games.linear_causal.LinearCausal`.
         """
@@ -215,12 +214,12 @@ class LossGame(SumOfOutputs):
         return losses[0], losses[1]
 
     def draw_bias(self) -> Game | None:
-        """Return the game of the bias that few draws leave; None where next to nothing is left."""
+        """Return the game of the bias from few draws; None if it is negligible."""
         is_left = self.loss.curve in ("kinked", "jump")
         return DrawBias(self) if is_left and self.n_replicates > 1 else None
 
     def _redraw(self, means: Floats, known: Mask, rows: Rows, epoch: int) -> Floats:
-        """Return mean predictions, from more draws where the loss has a pole.
+        """Return mean predictions, from more draws if the loss has a pole.
 
         If no draw of a replicate gives the class of a row a probability, its logarithm is not that
         of the mean, however many orderings there are. Such risks are few, and get new draws.
@@ -304,14 +303,14 @@ class LossGame(SumOfOutputs):
         # A loss that jumps has no bias of first order that could be removed.
         is_plain = self.loss.curve == "jump"
         centre = np.expand_dims(mean_within(losses, axis=2), 2) if is_plain else whole
-        # Exactly the loss itself where all replicates agree.
+        # Exactly the loss itself if all replicates agree.
         pseudo: Floats = whole + (n_replicates - 1) * (centre - losses)
         return pseudo
 
     def _warn_of_zeros(self, means: Floats, target: npt.NDArray[Any], n_risks: int) -> None:
-        """Warn once where many draws, too, give a class a probability of zero in some replicates.
+        """Warn once if even many draws give a class a probability of zero in some replicates.
 
-        `means` are those of the risks that have been drawn again, (n_pairs, n_replicates, ...), out
+        `means` belong to the risks that were drawn again, (n_pairs, n_replicates, ...), out
         of `n_risks`. The loss is cut off there and not smooth.
         """
         if self._has_warned:
@@ -373,11 +372,11 @@ def _check_model(
 
 
 def _spread_ratio(own: Floats, linear: Floats) -> Floats:
-    """Return how much more losses of replicates vary than their slopes tell, (n, 1, n_rows, ...).
+    """Return how much more losses of replicates vary than slopes imply, (n, 1, n_rows, ...).
 
-    At least 1, and at most `MOST_SPREAD` where a mean is next to a pole.
+    At least 1, and at most `MOST_SPREAD` if a mean is next to a pole.
     """
-    found, told = (np.square(each).sum(axis=1, keepdims=True) for each in (own, linear))
-    squares: Floats = np.divide(found, told, out=np.ones_like(found), where=told > 0.0)
+    found, implied = (np.square(each).sum(axis=1, keepdims=True) for each in (own, linear))
+    squares: Floats = np.divide(found, implied, out=np.ones_like(found), where=implied > 0.0)
     ratio: Floats = np.clip(np.sqrt(squares), 1.0, MOST_SPREAD)
     return ratio

@@ -44,7 +44,7 @@ class ModelGame(Expected):
     noise : Noise
         The noise behind the draws: games with the same noise can be compared.
     loss : Loss or None
-        The loss; None where the output itself is explained.
+        The loss; None if the output itself is explained.
     target : array or None
         The targets as the loss uses them.
     """
@@ -113,7 +113,7 @@ class ModelGame(Expected):
         *,
         with_loss: bool = False,
     ) -> Floats:
-        """Return what `to_risks` makes of mean predictions; `full` with all features known.
+        """Return the results of `to_risks` for mean predictions; `full` with all features known.
 
         `with_loss` says that it makes the game's own risks, which a device may make instead.
         """
@@ -140,7 +140,7 @@ class ModelGame(Expected):
         *,
         with_loss: bool = False,
     ) -> Floats:
-        """Return what `to_risks` makes of mean predictions along orderings; see `fill`."""
+        """Return the results of `to_risks` for mean predictions along orderings; see `fill`."""
         out = np.zeros((*needed.shape, *full.shape))
         out[:, -1] = full
         chunks = self._paths(orders, rows, epoch, needed, with_loss=with_loss)
@@ -158,9 +158,9 @@ class ModelGame(Expected):
         return out
 
     def _noise_of_risks(self, noise: Floats, means: Floats, rows: Rows) -> Floats:  # noqa: ARG002
-        """Return what noise of mean predictions does to risks; asked only if `outputs_of` is."""
-        raise refusal("game", "one of a loss with slopes", self, "Define outputs_of", TypeError)
+        """Return the effect of noise in mean predictions on risks; needed with `outputs_of`."""
+        raise refusal("game", "one whose loss has slopes", self, "Define outputs_of", TypeError)
 
     def _redraw(self, means: Floats, known: Mask, rows: Rows, epoch: int) -> Floats:  # noqa: ARG002
-        """Return mean predictions, from more draws where the loss needs them."""
+        """Return mean predictions, from more draws if the loss needs them."""
         return means

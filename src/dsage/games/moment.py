@@ -27,7 +27,7 @@ class MomentGame(Game):
     Parameters
     ----------
     X : array of shape (n_rows, n_features), or Basis
-        Evaluation rows, classes as codes, NaN where numbers are missing; or the columns that stand
+        Evaluation rows, classes as codes, NaN for missing numbers; or the columns that stand
         for the features. Of an array, see :meth:`~dsage.games.blocks.Basis.linear`.
     output : array of shape (n_rows,) or (n_rows, n_outputs)
         The model's predictions for them.
@@ -124,8 +124,8 @@ class MomentGame(Game):
 
         One Cholesky factor serves all prefixes. With ``C + ridge = L L'`` in this order, W = L^-1
         and u = W c, the coefficients of the first k columns are the sum of ``u_i W_i``, and their
-        second moment is that of u minus the ridge's part. Without a ridge the coefficients are not
-        needed.
+        second moment is the one of u minus the ridge's part. Without a ridge the coefficients are
+        not needed.
         """
         columns, ends = self._linear.basis.orders(orders)
         n_orderings, n_columns = columns.shape

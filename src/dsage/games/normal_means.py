@@ -1,8 +1,9 @@
-"""Mean predictions of affine scores behind a link, where the law of the scores is known.
+"""Mean predictions of affine scores behind a link, if the distribution of the scores is known.
 
-Given what is known of a row, a sampler of normals makes the scores of a linear model normal, with
-means and covariances in closed form. For a single score the mean prediction is an integral in one
-dimension, which is computed to ten digits; for more, scores are drawn in place of the features.
+Given the known features of a row, a sampler of normals makes the scores of a linear model normal,
+with means and covariances in closed form. For a single score the mean prediction is a
+one-dimensional integral, which is computed to ten digits; for more, scores are drawn instead of the
+features.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from dsage.samplers.sums import SumLaw
 
 
 class _Laws:
-    """The laws of a model's scores for rows, coalition by coalition or along orderings."""
+    """The distributions of a model's scores for rows, by coalition or along orderings."""
 
     def __init__(
         self, sampler: Sampler, matrix: Floats, intercept: Floats, weights: Floats
@@ -37,11 +38,11 @@ class _Laws:
         self._last: Recent[Prefixes] = Recent(1)
 
     def of(self, known: Mask, rows: Rows) -> SumLaw:
-        """Return the law given a coalition."""
+        """Return the distribution given a coalition."""
         return self._shift(self._sampler.sum_law(self._matrix[rows], known, self._weights))
 
     def along(self, order: Rows, rows: Rows) -> Iterator[SumLaw]:
-        """Yield the laws given all proper prefixes of an ordering."""
+        """Yield the distributions given all proper prefixes of an ordering."""
         ordering = self._last.get(order.tobytes(), lambda: self._sampler.ordering(order))
         laws = cast(SumPrefixes, ordering).sum_laws(self._matrix[rows], self._weights)
         return map(self._shift, laws)
@@ -51,7 +52,7 @@ class _Laws:
 
 
 class NormalMeans(ExactMeans):
-    """The means of a link of one score, which is normal given what is known, without draws.
+    """The means of a link of one score, which is normal given known features, without draws.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ class Options:
     def read(cls, options: Mapping[str, Any], *others: str) -> Self:
         """Return the options given as keyword arguments; refuse unknown names.
 
-        `others` are further parameters of the caller, suggested where a name is misspelled.
+        `others` are further parameters of the caller, suggested if a name is misspelled.
         """
         for name in options:
             check_member(name, (*cls.names(), *others), "each option", cls.of)
@@ -38,16 +38,16 @@ class Options:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class GameOptions(Options):
-    """How the game of a model draws, weighs its rows and uses memory.
+    """Options of the game of a model: draws, weights of rows and memory.
 
     Parameters
     ----------
     n_draws : int, optional
-        Draws for each row and coalition; a multiple of `n_replicates`. By default what the loss
-        needs, see :meth:`dsage.models.losses.Loss.n_draws`: 8 for squared error.
+        Draws for each row and coalition; a multiple of `n_replicates`. By default the number
+        that the loss needs, see :meth:`dsage.models.losses.Loss.n_draws`: 8 for squared error.
     n_replicates : int, default=2
-        Number of independent sets of draws. A single one has no jackknife, and no estimate of its
-        own error.
+        Number of independent sets of draws. A single one allows no jackknife, and no estimate of
+        its error.
     noise : {"sobol", "independent"}, default="sobol"
         How the draws of a replicate are made, see :class:`~dsage.samplers.noise.Noise`.
     sample_weight : array of shape (n_rows,), optional
@@ -55,8 +55,8 @@ class GameOptions(Options):
     random_state : int, numpy Generator or None, default=None
         Seed of the noise.
     draw_control : {"auto", "none"}, default="auto"
-        Whether to subtract noise of the draws that can be computed, where the sampler tells the
-        scores behind them; the model predicts 4,096 rows for it.
+        Whether to subtract noise of the draws that can be computed, if the sampler returns the
+        scores behind them; this takes 4,096 predictions of the model.
     max_bytes : int, default=2**28
         Memory for draws and predictions: coalitions and rows are evaluated in chunks that fit.
 

@@ -1,4 +1,4 @@
-"""The game of a model's output: no loss, row by row, for local values."""
+"""The game of a model's output, row by row and without a loss, for local values."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from dsage.samplers.base import Sampler
 class OutputGame(ModelGame):
     """The prediction for a row of a model that knows only a coalition: ``f_S(x) = E[f(X) | x_S]``.
 
-    The risk is ``-f_S(x)``, so that a surplus is what a feature adds to the prediction:
+    The risk is ``-f_S(x)``, so that a surplus is the change of the prediction by a feature:
 
         risk(S) - risk(S + j) = f_{S+j}(x) - f_S(x).
 
@@ -47,7 +47,7 @@ class OutputGame(ModelGame):
     X : data frame or array of shape (n_rows, n_features)
         The rows to explain.
     output : optional
-        The output to explain, where the model has several: the label of a class for a classifier,
+        The output to explain, if the model has several: the label of a class for a classifier,
         otherwise the number of a column, starting at 0. By default the second of two classes;
         required for more outputs. Leave it out for a model with one output.
     background : data frame or array of shape (n_others, n_features), optional
@@ -163,7 +163,7 @@ class _OneOutput:
         return 1.0 - checked if self._is_first_of_two else checked
 
     def affine(self, layout: Layout, X: Any) -> Affine | None:  # noqa: ANN401
-        """Return the affine map of the output, or None where it is not known to be affine."""
+        """Return the affine map of the output, or None if it is not known to be affine."""
         affine = self._model.affine(layout, X)
         if affine is None:
             return None

@@ -35,7 +35,7 @@ class Predictor(Protocol):
         """
 
     def affine(self, layout: Layout, X: Any) -> Affine | None:  # noqa: ANN401
-        """Return the model as an affine map, or None where it is not known to be one."""
+        """Return the model as an affine map, or None if it is not known to be one."""
 
     def leaves(self, layout: Layout, X: Floats) -> Leaves | None:
         """Return the leaves of trees whose sum the model predicts; None for other models."""
@@ -44,7 +44,7 @@ class Predictor(Protocol):
         """Return scores of whose sums the model predicts a link; None for other models."""
 
     def affine_scores(self, layout: Layout, X: Floats) -> AffineScores | None:
-        """Return affine functions of which the model predicts a link; None for other models."""
+        """Return the affine functions behind a model with a link; None for other models."""
 
     def check_means(self, means: Floats, n_outputs: tuple[int, ...]) -> Floats:
         """Check means (..., *n_outputs) and return them as the game uses them."""

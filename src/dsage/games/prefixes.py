@@ -1,4 +1,4 @@
-"""Along one ordering: draws and predictions for chunks of its prefixes, and expected outputs."""
+"""Draws and predictions for chunks of the prefixes of an ordering, and expected outputs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def draw_prefixes(
 ) -> Iterator[tuple[Floats, Floats | None]]:
     """Yield the draws of each prefix in chunks of their lengths, and the noise a control knows.
 
-    Draws are valid until those of the next prefix are made.
+    Draws are valid until the next prefix is drawn.
     """
     lengths = [length for at in chunks for length in at.tolist()]
     if noise_of is None:

@@ -1,4 +1,4 @@
-"""Coalitions in which what draws are given and what the model receives may differ."""
+"""Coalitions in which the features given to draws and to the model may differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The game in which unknown features are redrawn, and each draw has a loss of its own."""
+"""The game in which unknown features are redrawn, and each draw has its own loss."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Redrawn(LossGame):
 
     A :class:`LossGame` takes the loss of the *mean* prediction over the draws, which is what a
     model that knows only the coalition would predict. Here, every draw is predicted and has a loss,
-    and the risk is the mean of these losses: what the model loses if it is fed with draws. It needs
-    no correction for few draws. For squared error it is larger than that of the mean, by the
-    variance of the predictions over the draws.
+    and the risk is the mean of these losses: the loss of the model if it is given draws. It needs
+    no correction for few draws. For squared error it is larger than the risk of the mean
+    prediction, by the variance of the predictions over the draws.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class Redrawn(LossGame):
         return None
 
     def first_level(self) -> Game | None:
-        """Return None: the game of a predictor of means is another one."""
+        """Return None: the game of a predictor of means is a different one."""
         return None
 
     def first_levels(self) -> tuple[Game, ...]:

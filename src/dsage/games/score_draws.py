@@ -1,4 +1,4 @@
-"""Draws of the scores of several classes, in place of draws of the features."""
+"""Draws of the scores of several classes, instead of draws of the features."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class ScoreDraws:
         return grid_scores(own(rows, epoch))
 
     def means(self, law: SumLaw, steps: Floats, n_replicates: int) -> Floats:
-        """Return the mean probabilities (n_rows, n_replicates, n_classes) for a law."""
+        """Return the mean probabilities (n_rows, n_replicates, n_classes) of a distribution."""
         factors = [exact_factor(_root(covariance)) for covariance in law.covariances]
         n_rows, n_draws, _ = steps.shape
         out = np.zeros((n_rows, n_replicates, self._n_drawn + 1))

@@ -12,11 +12,11 @@ from dsage.games.functions import Functions
 from dsage.games.linear import LinearPredictor
 from dsage.models.link_scores import SumScores, invert_link
 
-# Training rows that stand for all: spread evenly over their scores.
+# Number of training rows that represent all: spread evenly over their scores.
 _N_POINTS = 16
-# What a pair of an evaluation row and such a point costs for each score, see `Game.cost`.
+# Cost of a pair of an evaluation row and such a point per score, see `Game.cost`.
 _COST_OF_A_PAIR = 0.05
-# Functions of a number, and columns in all: more would take longer than a model saves.
+# Functions of a number, and columns in total: more would take longer than they save.
 _N_FUNCTIONS, _MOST_COLUMNS = (4, 3, 2, 1), 240
 # Memory of the terms of all rows.
 _MOST_BYTES = 2**26
@@ -57,12 +57,12 @@ class AdditiveScores(SumScores):
 
 
 class ScoreGame(Game):
-    """The loss of what additive scores let a marginal sampler expect of the model's output.
+    """The loss of expected outputs that are computed from additive scores, for a marginal sampler.
 
     Unknown features come from a few training rows. For squared error and an additive model the
     game is quadratic, and an ordering and its reverse have the same mean: a first level gains
-    nothing. Behind a link it is not, and most of what orderings of a classifier differ in is the
-    same in this game.
+    nothing. Behind a link it is not, and most differences between the orderings of a
+    classifier also occur in this game.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def fit_scores(
 
 
 def _choose_points(terms: Floats) -> Floats:
-    """Return the terms of training rows (n_features, n_scores, n_points) that stand for all.
+    """Return the terms of training rows (n_features, n_scores, n_points) that represent all.
 
     They are spread evenly over the first principal component of the scores.
     """

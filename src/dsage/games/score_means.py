@@ -1,4 +1,4 @@
-"""Mean predictions of scores behind a link over the rows of a marginal sampler, all of them."""
+"""Mean predictions of scores behind a link over all rows of a marginal sampler."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PAIRS_AT_ONCE = 1 << 13
 
 
 class ScoreMeans(ExactMeans):
-    """The means of a model's predictions over all training rows, given what is known.
+    """The means of a model's predictions over all training rows, given the known features.
 
     With known features from an evaluation row x and the others from a training row b, the mean of
     ``link(scores of (x_S, b))`` over b is exact: see :class:`~dsage.models.scores.Scores`.

@@ -1,4 +1,4 @@
-"""What the samplers of the package share: checks, frames, chunks, missing and possible values.
+"""Base class of the package's samplers: checks, frames, chunks, missing and possible values.
 
 See :mod:`dsage.samplers.interface` for what a sampler is. :class:`BaseSampler` makes it easy to
 write one, and :class:`~dsage.samplers.FunctionSampler` turns a function into one.
@@ -70,7 +70,7 @@ class BaseSampler(BaseEstimator, Sampler):  # type: ignore[misc]
     dtype : {numpy.float64, numpy.float32}, default=numpy.float64
         The type of the result; computations are in float64.
     max_bytes : int, default=2**28
-        Budget of the working memory, beside the result: rows are drawn in chunks that stay within
+        Budget of the working memory, without the result: rows are drawn in chunks that stay within
         it, or one at a time.
 
     Attributes
@@ -114,7 +114,7 @@ class BaseSampler(BaseEstimator, Sampler):  # type: ignore[misc]
     def fit_training(self, training: Training) -> Self:
         """Learn as `fit` does, from rows that other samplers are fitted to as well."""
         if type(self).fit is not BaseSampler.fit:
-            # A class with a `fit` of its own.
+            # A class with its own `fit`.
             return self.fit(training.X)
         self._check_options()
         return self.fit_encoded(*training.read(**self._columns))
@@ -156,7 +156,7 @@ class BaseSampler(BaseEstimator, Sampler):  # type: ignore[misc]
 
     @property
     def may_be_copied(self) -> bool:  # type: ignore[override]
-        """Whether other processes may draw with copies unasked: those of subclasses ask first."""
+        """Whether other processes may draw with copies automatically: not for users' subclasses."""
         return type(self).__module__.startswith("dsage.samplers.")
 
     @property
@@ -177,17 +177,17 @@ class BaseSampler(BaseEstimator, Sampler):  # type: ignore[misc]
 
         Draws are possible values: codes that occur in training, whole numbers and times within
         the range of training, and patterns of training for columns that exclude each other (see
-        :class:`~dsage.data.possible.Possible`). Draws that are not are moved to the nearest one.
+        :class:`~dsage.data.possible.Possible`). Other draws are moved to the nearest one.
 
         Known categories that training lacks, and known missing values in columns that had none, are
-        kept, but draws do not depend on them. Their codes are those of ``layout_.extend(X)``.
+        kept, but draws do not depend on them. ``layout_.extend(X)`` defines their codes.
         """
         return self.draw_encoded(*self._encode(X, known), noise)
 
     def draw_rows(self, rows: Floats, known: Mask, noise: Floats) -> Floats:
         """Draw as `draw` does, for rows that were encoded and checked before."""
         if type(self).draw is not BaseSampler.draw:
-            # A class with a `draw` of its own.
+            # A class with its own `draw`.
             return self.draw(rows, known, noise)
         return self.draw_encoded(np.where(known, rows, 0.0), known, noise)
 
@@ -280,8 +280,8 @@ class BaseSampler(BaseEstimator, Sampler):  # type: ignore[misc]
     def mean(self, X: Any, known: Mask) -> Floats:  # noqa: ANN401
         """Return the conditional expectation of the features given the known ones.
 
-        It is that of the distribution itself, before draws are moved to possible values: the mean
-        of a column of zeros and ones is the share of ones, not 0 or 1.
+        This is the mean of the distribution itself, before draws are moved to possible values: the
+        mean of a column of zeros and ones is the share of ones, not 0 or 1.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Choose a sampler for the data, by how well it predicts rows that it has not seen."""
+"""Choose a sampler for the data by its scores on held-out rows."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from dsage.samplers.scorer import Predict
 
 # With fewer rows than this, samplers are not scored.
 MIN_ROWS = 20
-# Choices that are kept, and the largest table of which they are.
+# Number of choices that are kept, and the largest size of their tables.
 _KEPT, _KEPT_BYTES = 4, 2**26
 
 
@@ -57,12 +57,11 @@ class Choice:
         but shows what conditioning gains: ``energy_score`` and ``msev`` on held-out rows (the MSEv
         as a share of the variance of the predictions, NaN without a model); their differences from
         the best candidate, paired on common rows, with standard errors over rows; the number of
-        rows, which is smaller for candidates that were given up early; seconds to fit and to draw;
+        rows, which is smaller for candidates that were dropped early; seconds to fit and to draw;
         a ``verdict``, the error of a candidate that failed, and the warnings of the others. The
         chosen sampler warns again when it is fitted to all rows.
     tied : dict of str to Sampler
-        The candidates, not fitted, that the scores cannot tell from the chosen one, the best energy
-        score first.
+        The candidates, not fitted, that tie with the chosen one, the best energy score first.
     """
 
     sampler: Sampler
@@ -86,7 +85,7 @@ class Choice:
 
 
 def make_sampler(name: str, **options: Any) -> Sampler:  # noqa: ANN401
-    """Make a sampler by its registered name, with those of the options that it takes."""
+    """Make a sampler by its registered name, with the options that it accepts."""
     kind = SAMPLERS[name]
     takes = kind().get_params()
     return kind(**{key: value for key, value in options.items() if key in takes})
@@ -124,15 +123,16 @@ def choose_sampler(
 ) -> Choice:
     """Fit candidates to some of the rows, score them on the rest, and choose the simplest good one.
 
-    With a model, candidates are compared in its own terms: how well the mean prediction over draws
-    meets the prediction for the row itself (the MSEv); and by their energy score. Without one, the
-    energy score alone decides. :class:`~dsage.samplers.Decision` has the rule. The chosen sampler
-    is fitted to all rows.
+    With a model, candidates are compared by their MSEv, how close the mean prediction over draws is
+    to the prediction for the row itself, and by their energy score. Without a model, the energy
+    score alone decides. See :class:`~dsage.samplers.Decision` for the rule. The chosen sampler is
+    fitted to all rows.
 
     The candidates race: all are scored on a few rows, then those that are clearly worse than
-    another are given up, and the others are scored on more rows and coalitions until they are told
-    apart, or the budget is spent. How much is scored depends on counts, not on the clock. The same
-    call on the same data, with a model of the same predictions, returns the same choice at once.
+    another are dropped, and the others are scored on more rows and coalitions until they can be
+    distinguished, or the budget is spent. How much is scored depends on counts, not on the clock.
+    The same call on the same data, with a model of the same predictions, returns the same choice
+    at once.
 
     Parameters
     ----------
@@ -246,7 +246,7 @@ def choose_among(
 ) -> Choice:
     """Choose one of several samplers, given simplest first; see :func:`choose_sampler`.
 
-    If `is_kept`, a choice for the same table, predictions and options is returned as it was made.
+    If `is_kept`, a previous choice for the same table, predictions and options is returned.
     """
     if len(table.matrix) < MIN_ROWS or not table.parts:
         return _choose_simplest(table, named)
@@ -277,7 +277,7 @@ def choose_among(
         choice, told = choose()
     for each in told:
         warn(each.text, type(each))
-    # Refitting what was returned must not change what is kept.
+    # Refitting the returned sampler must not change the cached one.
     return replace(choice, sampler=copy.copy(choice.sampler))
 
 
@@ -285,7 +285,7 @@ _choices: Recent[tuple[Choice, list[DsageWarning]]] = Recent(_KEPT)
 
 
 def fit_to_all(sampler: Sampler, X: Any, y: Any = None) -> Any:  # noqa: ANN401
-    """Return a copy that is fitted to all rows; an object of the user's as it is.
+    """Return a copy that is fitted to all rows; a user's object is unwrapped.
 
     `y` is the target, which few samplers need.
     """
@@ -306,7 +306,7 @@ def _choose_simplest(table: Table, named: Mapping[str, Sampler]) -> Choice:
         n_rows = len(table.matrix)
         few = f"{n_rows} {'row is' if n_rows == 1 else 'rows are'} too few"
         if n_rows >= MIN_ROWS:
-            few = f"Of {n_rows} rows too few have categories that occur more than once"
+            few = f"Too few of the {n_rows} rows have categories that occur more than once"
         warn(
             f"{few} to score samplers: {name}, the simplest one for such columns, is used, and how "
             "well it fits is not known."

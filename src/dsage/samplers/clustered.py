@@ -20,8 +20,8 @@ class ClusteredGaussian(Sampler):
     """A cluster, numbers that are Gaussian given the cluster, and a class that depends on it.
 
     ``P(g) N(x; mean_g, covariance_g) P(c | g)``; the columns are ``cluster``, ``x1, x2, ...`` and
-    ``child``. Every conditional distribution is known: that of the cluster by Bayes' rule, then
-    those of the numbers and the class given the cluster. It is itself a sampler, the best possible
+    ``child``. Every conditional distribution is known: of the cluster by Bayes' rule, then of
+    the numbers and the class given the cluster. It is itself a sampler, the best possible
     one for rows drawn from it.
 
     Parameters

@@ -23,7 +23,7 @@ def prefix_coalitions(
 
     A prefix of a random ordering has each size 0 .. n_players - 1 equally often, and given its size
     each set of players. The sizes are stratified: one in each of `n_coalitions` equal parts of
-    their range. Where there are no more coalitions than wanted, all are returned, with their exact
+    their range. If there are no more coalitions than wanted, all are returned, with their exact
     weights. The full coalition is left out: nothing is drawn there.
 
     Returns

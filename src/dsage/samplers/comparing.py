@@ -1,4 +1,4 @@
-"""Compare candidates on a table, and say what came out: a decision and a table of scores."""
+"""Compare candidates on a table; the result is a decision and a table of scores."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Table:
         return cls(X, layout, columns or {}, matrix, whole, parts, streams)
 
     def scorer(self, predict: Predict | None, n_draws: int) -> Scorer:
-        """Return what scores samplers on the rows that are held out."""
+        """Return a scorer of samplers on the held-out rows."""
         return Scorer(
             self.X,
             self.layout,
@@ -87,7 +87,7 @@ class Table:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a race showed."""
+    """The result of a race."""
 
     race: Race
     ranking: Ranking
@@ -99,7 +99,7 @@ class Outcome:
 
     @property
     def names(self) -> list[str]:
-        """The candidates that were not given up, simplest first."""
+        """The candidates that were not dropped, simplest first."""
         return [each.name for each in self.race.running]
 
     def decision(self) -> Decision:
@@ -128,7 +128,7 @@ class Outcome:
         )
 
     def _out(self) -> tuple[str, ...]:
-        """Return all candidates whose MSEv is clearly above the lowest, also those given up."""
+        """Return all candidates whose MSEv is clearly above the lowest, including those dropped."""
         lowest = self.ranking.lowest
         if lowest is None:
             return ()
@@ -187,7 +187,7 @@ class Outcome:
         if contender.name in self._out():
             return "clearly worse in MSEv"
         if contender.name in alike:
-            return f"cannot be told from {used}"
+            return f"tied with {used}"
         against = self.sheet.compare(contender.name, used)
         score = "MSEv" if against.is_worse_in_msev() else "energy score"
         return f"clearly worse in {score}"
@@ -202,10 +202,10 @@ def compare_candidates(
     budget: Budget,
     progress: bool = False,
 ) -> Outcome:
-    """Race candidates, given simplest first, on a table; draws that ignore what is known join in.
+    """Race candidates, given simplest first, on a table; `Marginal` takes part for reference.
 
-    Warn of those that failed, and refuse if all did. Where a sampler is used in any case, only its
-    own failure matters.
+    Warn of those that failed, and raise an error if all did. If the sampler is already decided on,
+    only its own failure matters.
     """
     entered = list(contenders)
     if REFERENCE not in {each.name for each in entered}:

@@ -2,7 +2,7 @@
 
 The draws of a row must not depend on the other rows. BLAS does not guarantee that: the order of its
 sums changes with the shape of the matrices. So there are two kinds of products here. Products with
-noise are *exact*: both factors are rounded to so few binary digits that every partial sum is a
+noise are *exact*: both factors are rounded to few enough binary digits that every partial sum is a
 float64, and the order does not matter. All others are sums in a fixed order.
 """
 
@@ -25,8 +25,8 @@ Result = npt.NDArray[np.floating[Any]]
 
 TOLERANCE = 1e-10
 """Share of the variance below which the features before it determine a feature."""
-# Features from which factors are those of LAPACK, and by how much what is left of each has to be
-# above the tolerance: column by column, a thousand features would take seconds.
+# Number of features from which LAPACK factorizes, and the factor by which the remaining variance of
+# each has to exceed the tolerance: column by column, a thousand features would take seconds.
 _LARGE, CLEAR = 200, 100.0
 
 _LANES = 64  # more than any vector unit has, so that no lane is in the scalar tail of a loop
@@ -170,7 +170,7 @@ def sweep(matrix: Floats, known: Mask, tolerance: float = TOLERANCE) -> tuple[Fl
 def solve_known(matrix: Floats, right: Floats) -> Floats:
     """Return ``matrix^-1 right``, (n, n_outputs), as `sweep` regresses on n known features.
 
-    Where some features are determined by others, up to the tolerance, their coefficients are zero.
+    If some features are determined by others, up to the tolerance, their coefficients are zero.
     """
     n_known = len(matrix)
     if not n_known:
@@ -193,7 +193,7 @@ def _subtract_outer(matrix: Floats, column: Floats, row: Floats) -> None:
 
 
 def lower_factor(matrix: Floats, tolerance: float = TOLERANCE) -> Floats:
-    """Return the Cholesky factor, with a column of zeros where no more than `tolerance` is left."""
+    """Return the Cholesky factor, with a column of zeros if at most `tolerance` is left."""
     if len(matrix) >= _LARGE:
         quick, failed = dpotrf(matrix, lower=1, clean=1)
         if not failed and quick.diagonal().min() ** 2 > CLEAR * tolerance:
@@ -302,7 +302,7 @@ class Normal:
         return intercept, effects
 
     def regress_sums(self, known: Mask, weights: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return what `regress` does, and the covariance of ``weights' X`` given the known."""
+        """Return the result of `regress`, and the covariance of ``weights' X`` given the known."""
         within = self.correlation[np.ix_(known, known)]
         scaled = np.where(known[:, None], 0.0, self.scale[:, None] * weights)
         crossed = self.correlation[known] @ scaled

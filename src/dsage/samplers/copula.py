@@ -163,8 +163,8 @@ class Margin:
 class CopulaOrdering(Ordering):
     """All prefixes of one ordering, from one Cholesky factor (see :meth:`GaussianCopula.ordering`).
 
-    The normal scores of the features are drawn as those of a Gaussian; those of features that are
-    not known are turned into values for each prefix.
+    The normal scores of the features are drawn from a Gaussian; the scores of unknown features are
+    turned into values for each prefix.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
-"""What samplers cost by count, so that decisions on how much to score do not depend on the clock.
+"""Costs of samplers, from counts, so that the amount of scoring does not depend on the clock.
 
-The seconds here are those of one core of a common machine, within a factor of two or so.
+The seconds here are for one core of a common machine, within a factor of two or so.
 """
 
 from __future__ import annotations

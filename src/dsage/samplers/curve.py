@@ -9,7 +9,7 @@ from dsage.samplers.checks import Floats, Ints
 
 _MAX_BINS = 2**15
 _BINS_PER_KNOT = 16
-# Points at a time: with the arrays that are made of them they fit into a processor's cache.
+# Points at a time: with their temporary arrays they fit into a processor's cache.
 _CELLS = 2**14
 # Bins begin earlier by this share of their width: rounding may move a point to the bin above.
 _MARGIN = 1e-3
@@ -18,8 +18,8 @@ _MARGIN = 1e-3
 class Knots:
     """Ascending, distinct numbers, and the last of them that is not above a point.
 
-    Instead of searching the knots for each point, a table of bins of equal width tells where to
-    begin.
+    Instead of searching the knots for each point, a table of bins of equal width gives the starting
+    point.
 
     Parameters
     ----------

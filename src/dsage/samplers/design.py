@@ -9,8 +9,8 @@ import numpy as np
 from dsage.samplers.checks import Floats, Ints, Mask
 from dsage.samplers.conditioning import combine, lanes
 
-# Of more categories than these, those with fewer rows share a column, and those that are less
-# frequent than so many others.
+# With more categories than this, categories with fewer rows than this share a column, and so do
+# categories beyond this many most frequent ones.
 _FEW_CATEGORIES, _MIN_ROWS, _MAX_LEVELS = 20, 20, 64
 
 
@@ -80,7 +80,7 @@ def _levels(codes: Floats, n_categories: int) -> Ints:
 
 
 class Design:
-    """What is known of rows, and what was drawn for them so far, as columns of linear models.
+    """The known features of rows, and the draws so far, as columns of linear models.
 
     The sums of a draw do not depend on the other draws, to the bit.
     """
@@ -117,7 +117,7 @@ class Design:
     def lines(self, intercepts: Floats, slopes: Floats) -> Floats:
         """Return ``intercepts + slopes columns``, (n_lines, n_rows * n_draws).
 
-        `slopes` has shape (n_lines, n_columns); those of features that are neither known nor drawn
+        `slopes` has shape (n_lines, n_columns); slopes of features that are neither known nor drawn
         are not used.
         """
         starts, n_rows = self._encoder.starts, self._shape[0]

@@ -1,4 +1,4 @@
-"""The energy score: how far draws are from a row that the sampler has not seen."""
+"""The energy score: the distance of draws from a held-out row."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def energy_scores(
         The numbers of categories: two different classes are sqrt(2) apart, as points of one column
         per category. Numbers have 0.
     scale : array of shape (n_features,)
-        What numbers are divided by. A missing number is a point of its own: the mean, and 1 in a
-        column that says so.
+        Divisors of the numbers. A missing number is a separate point: the mean, and 1 in an
+        indicator column.
     in_two_sets : bool, default=False
         Whether only the first half of the draws of a row is independent of the second. Distances
         between draws are then those between the halves.

@@ -1,4 +1,4 @@
-"""Score the draws of samplers on rows that they have not seen: energy scores and calibration."""
+"""Score the draws of samplers on held-out rows: energy scores and calibration."""
 
 from __future__ import annotations
 
@@ -108,9 +108,9 @@ def evaluate(
 
     divided by the square root of the number of unknown features. Distances are Euclidean, over the
     unknown features: numbers divided by their standard deviation in `X`, classes as one column per
-    category. A missing number lies one standard deviation beside the mean of those that are
-    present, in a direction of its own: its squared distance from one that is present is 2 on
-    average, as that of two classes. Draws of integer columns are rounded, as they are for a model.
+    category. A missing number lies one standard deviation from the mean of those that are
+    present, in a separate direction: its squared distance from one that is present is 2 on average,
+    as between two classes. Draws of integer columns are rounded, as they are for a model.
     The expected score is minimal for draws from the true conditional distribution, for any number
     of draws.
 
@@ -234,7 +234,7 @@ def plot_evaluations(evaluations: dict[str, Evaluation], *, ax: Any = None) -> A
     evaluations : dict from str to Evaluation
         The evaluations, by their labels in the legend.
     ax : matplotlib Axes, optional
-        The axes; by default those of a new figure.
+        The axes; by default the axes of a new figure.
 
     Returns
     -------

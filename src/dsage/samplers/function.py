@@ -1,4 +1,4 @@
-"""A sampler made of a user's function."""
+"""A sampler made from a user's function."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class FunctionSampler(BaseSampler):
     The function is called once per row. `x_known` has shape (n_draws, n_known): the row's known
     values, once per draw. It returns the unknown features (n_draws, n_unknown), in the order of the
     columns, one draw for each row of `x_known`, with `rng` as its only source of randomness.
-    Classes are codes, in and out. Draws are used as they are: they are not moved to values that
+    Classes are codes, in and out. Draws are used unchanged: they are not moved to values that
     occur in training.
 
     The sampler is a pure function of noise: `rng` is a PCG64 generator whose seed is the 128-bit
     BLAKE2b digest of all of the row's noise, (n_draws, n_features). So the draws of a row do not
-    depend on other rows, and coalitions that share noise share the random stream. Another number
-    of draws gives another stream.
+    depend on other rows, and coalitions that share noise share the random stream. A different
+    number of draws gives a different stream.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class FunctionSampler(BaseSampler):
             raise refusal("function", condition, given, "Pass a function", TypeError)
 
     def for_part(self) -> FunctionSampler:
-        """Refuse: a function of all columns does not draw some of them by themselves."""
+        """Raise an error: a function of all columns cannot draw only some of them."""
         advice = "Causal values draw one feature after the other: use a sampler by name"
         raise refusal("sampler", "one that can be fitted to some columns", self.name, advice)
 

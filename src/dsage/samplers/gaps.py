@@ -1,9 +1,9 @@
-"""Missing values and unseen categories, for samplers that know neither.
+"""Missing values and unseen categories, for samplers that support neither.
 
 Missing classes are a category like any other. Missing numbers are gaps: most samplers can neither
 learn from them, nor draw them, nor condition on them. For these samplers, gaps of training rows are
-filled, which draws are missing is drawn by another sampler, ``"mix"``, and what cannot be
-conditioned on is left out of the coalition of its row.
+filled, another sampler, ``"mix"``, draws which draws are missing, and values that cannot be
+conditioned on are left out of the coalition of their row.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dsage.samplers.checks import Floats, Ints, Mask
 if TYPE_CHECKING:
     from dsage.samplers.base import BaseSampler, Result
 
-# A gap is filled by the first of so many draws that is not missing.
+# A gap is filled by the first of this many draws that is not missing.
 _N_TRIES = 16
 _CHUNK = 1024  # rows that are filled at a time
 _N_PATTERNS = 256  # patterns of gaps that are filled on their own
@@ -54,8 +54,8 @@ def read_rows(layout: Layout, X: Any, known: Mask) -> Floats:  # noqa: ANN401
 def split_by_pattern(usable: Mask, known: Mask) -> Iterator[tuple[Ints | slice, Mask]]:
     """Yield rows with the features among the known ones on which these rows can be conditioned.
 
-    `usable` has shape (n_rows, n_features). All rows come at once, as a slice, where all that is
-    known can be used.
+    `usable` has shape (n_rows, n_features). All rows come at once, as a slice, if all known
+    values can be used.
     """
     if not (known & ~usable).any():
         yield slice(None), known
@@ -69,10 +69,10 @@ def split_by_pattern(usable: Mask, known: Mask) -> Iterator[tuple[Ints | slice, 
 
 
 def other_uniforms(noise: npt.NDArray[np.float64]) -> Floats:
-    """Return uniforms made of the later binary digits of uniforms, on which these hardly depend.
+    """Return uniforms from the later binary digits of uniforms, nearly independent of them.
 
-    Given whether a draw is missing, its own uniform would not be uniform any more, had it decided
-    that. The first 16 digits are left out: the others know the uniform to 2e-5 only.
+    If a uniform decided whether a draw is missing, it would not be uniform given that decision.
+    The first 16 digits are left out: the others depend on the uniform only to 2e-5.
     """
     # Half a step, so that the middle stays the middle.
     rest = noise * _DIGITS + 0.5
@@ -162,7 +162,7 @@ class Gaps:
 def _first_present(draws: Floats) -> Floats:
     """Return the first draw (n_rows, n_columns) in which all columns are present.
 
-    If there is none, each column is the first of its own that is present, if there is one.
+    If there is none, each column is filled with its first value that is present, if any.
     """
     absent = np.isnan(draws)
     together = np.argmin(absent.any(axis=2), axis=1)[:, None, None]

@@ -47,7 +47,7 @@ class Gaussian(BaseSampler):
     1e-8 of a standard deviation, so that the product is exact and does not depend on the batch.
 
     **Singular covariances** (constant, copied or collinear columns, more columns than rows) are
-    used as they are: if the known features explain all of a feature's variance but a share of
+    used unchanged: if the known features explain all of a feature's variance up to a share of
     1e-10, they determine it, and draws reproduce it. `fit` warns and names the columns that the
     columns before them determine.
 
@@ -84,7 +84,7 @@ class Gaussian(BaseSampler):
     def from_moments(
         cls, mean: npt.ArrayLike, covariance: npt.ArrayLike, names: Iterable[str] | None = None
     ) -> Self:
-        """Make a fitted sampler from means and covariances, such as those of a known model.
+        """Make a fitted sampler from means and covariances, such as from a known model.
 
         Parameters
         ----------
@@ -166,7 +166,7 @@ class Gaussian(BaseSampler):
 
     def mean_effects(self, known: Mask, weights: Floats) -> tuple[Floats, Floats] | None:
         """Return the expectation of an affine function; see :meth:`Sampler.mean_effects`."""
-        # A class of its own may have other means.
+        # A subclass may have other means.
         is_own = type(self)._mean is Gaussian._mean and self.has_mean
         return self._normal.regress(known, weights) if is_own else None
 
@@ -177,11 +177,11 @@ class Gaussian(BaseSampler):
         return is_own and self.is_fitted and self._possible.is_free and not self._has_gaps
 
     def sum_law(self, rows: Floats, known: Mask, weights: Floats) -> SumLaw:
-        """Return the law of weighted sums of the features; see :meth:`Sampler.sum_law`."""
+        """Return the distribution of weighted sums of the features; see :meth:`Sampler.sum_law`."""
         if not self.has_sums:
             return Sampler.sum_law(self, rows, known, weights)
         intercept, effects, covariance = self._normal.regress_sums(known, weights)
-        # A matrix product would round a row depending on the rows beside it.
+        # In a matrix product, the rounding of a row would depend on the other rows.
         given = np.ascontiguousarray(rows[:, known])
         means = intercept + np.einsum("nf,fk->nk", given, effects[known])
         return SumLaw.normal(means, covariance)

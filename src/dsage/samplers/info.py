@@ -15,7 +15,7 @@ class SamplerSource(StrEnum):
 
 
 class Basis(StrEnum):
-    """What a choice rests on."""
+    """What a choice is based on."""
 
     SCORES = "scores"
     FEW_ROWS = "few rows"
@@ -25,16 +25,16 @@ class Basis(StrEnum):
 class Decision:
     """How a sampler was chosen.
 
-    The rule reads two scores on held-out rows, lower is better: the MSEv, the squared error of what
-    the model is expected to predict from the known features, as a share of the variance of its
-    predictions; and the energy score, which is about the rows themselves. Differences are paired
-    over rows.
+    The rule uses two scores on held-out rows; lower is better. The MSEv is the squared error of the
+    model's expected prediction given the known features, as a share of the variance of the
+    predictions; the energy score compares the draws with the rows themselves. Differences are
+    paired over rows.
 
     1. A candidate is out if its MSEv is clearly above the lowest: by more than two standard errors
        (and by more than 0.1 % of the variance of the predictions).
     2. Of the others, the one with the lowest energy score is `best`.
     3. The simplest of them is chosen whose MSEv and energy score are both within one standard error
-       of those of `best` (or off by less than 0.1 % of the variance, and 0.5 % of the score).
+       of `best` (or off by less than 0.1 % of the variance, and 0.5 % of the score).
 
     Without a model only the energy score counts. With too few rows to score, the simplest candidate
     is chosen.
@@ -44,26 +44,26 @@ class Decision:
     chosen : str
         Name of the sampler that was chosen.
     best : str
-        Name of the candidate with the lowest held-out energy score of those that are not out.
+        Name of the candidate with the lowest held-out energy score, of those not in `out`.
     best_score : float
         Its energy score; NaN if nothing was scored.
     difference, se : float
-        Energy score of the chosen sampler minus the best score, and the paired standard error of
-        that; 0 if the best one was chosen.
+        Energy score of the chosen sampler minus the best score, and its paired standard error; 0
+        if the best one was chosen.
     best_msev : float or None
         The MSEv of `best`; None without a model.
     msev_difference, msev_se : float
-        MSEv of the chosen sampler minus that of `best`, and its paired standard error.
+        MSEv of the chosen sampler minus the MSEv of `best`, and its paired standard error.
     out : tuple of str
         Candidates whose MSEv is clearly higher than the lowest.
     tied : tuple of str
-        Candidates that the scores cannot tell from the chosen one: neither score is clearly higher.
+        Candidates that tie with the chosen one: neither score is clearly higher.
     skipped : tuple of str
         Candidates that were not tried, because fitting or scoring them would have taken too long.
     n_rows : int
-        Number of held-out rows that the choice rests on.
+        Number of held-out rows that the choice is based on.
     is_cut : bool
-        Whether the clock ended the comparison, so that another run may compare more.
+        Whether the comparison ran out of time, so that another run may compare more.
     basis : Basis
         Whether the scores decided, or there were too few rows for scores.
 
@@ -107,7 +107,7 @@ class Decision:
         if self.skipped:
             sentences.append(f"Not tried, since it would take too long: {', '.join(self.skipped)}.")
         if self.is_cut:
-            sentences.append("The clock ended the comparison: another run may compare more.")
+            sentences.append("The comparison ran out of time: another run may compare more.")
         return " ".join(sentences)
 
     def _best(self) -> str:
@@ -125,7 +125,7 @@ class Decision:
                 f"{self.best_score:.4f} of {self.best}."
             )
         energy = _within("of the lowest", self.difference, self.se, "0.5 %")
-        msev = _within(f"of that of {self.best}", self.msev_difference, self.msev_se, "0.1 %")
+        msev = _within(f"of {self.best}'s", self.msev_difference, self.msev_se, "0.1 %")
         return (
             f"{self.chosen} is the simplest sampler whose held-out energy score is {energy}, "
             f"{self.best_score:.4f} of {self.best}, and whose MSEv is {msev}, {self.best_msev:.4f}."
@@ -151,13 +151,13 @@ class SamplerInfo:
     energy_score : float or None
         Its held-out energy score; None if it was not scored.
     energy_score_of_independence : float or None
-        The score, on the same rows, of draws that ignore what is known.
+        The score, on the same rows, of draws that ignore the known features.
     decision : Decision or None
         Why it was chosen; None if it was not chosen automatically.
     msev : float or None
         Its held-out MSEv, as a share of the variance of the predictions; None if it was not scored.
     msev_of_independence : float or None
-        That of draws that ignore what is known.
+        The MSEv of draws that ignore the known features.
     compared_with : tuple of str
         The samplers that would have changed the values by `se_sampler`.
     not_compared : str or None

@@ -1,4 +1,4 @@
-"""What a conditional sampler is.
+"""The interface of conditional samplers.
 
 A sampler is a pure function of noise: the same rows, coalition and noise give the same draws, to
 the bit, in any batch, process or order. It keeps no generator.
@@ -64,17 +64,17 @@ class LatentPrefixes(Prefixes, Protocol):
 
 
 class SumPrefixes(Prefixes, Protocol):
-    """Draws along an ordering of the features, with the laws of weighted sums of them."""
+    """Draws along an ordering of the features, with the distributions of weighted sums of them."""
 
     def sum_laws(self, rows: Floats, weights: Floats, /) -> Iterator[SumLaw]:
-        """Yield the laws of sums for all proper prefixes; see :meth:`Sampler.sum_law`."""
+        """Yield the distributions of sums for all proper prefixes; see :meth:`Sampler.sum_law`."""
         ...
 
 
 class Sampler(ABC):
     """Draws of the unknown features given the known ones.
 
-    `fit` and `draw` are required. The rest is optional: attributes say whether a sampler has it.
+    `fit` and `draw` are required. Everything else is optional: attributes say what is available.
 
     Attributes
     ----------
@@ -83,33 +83,33 @@ class Sampler(ABC):
     feature_names_ : tuple of str or None
         Their names; None if it does not know them.
     takes_missing : bool
-        Whether missing numbers are values to it, which it learns, conditions on and draws.
+        Whether missing numbers are treated as values that are learned, conditioned on and drawn.
     has_mean : bool
         Whether `mean` is available; affine models then need no draws.
     is_marginal : bool
-        Whether draws ignore the known features: marginal SAGE, which is another estimand.
+        Whether draws ignore the known features: marginal SAGE, which is a different estimand.
     has_orderings : bool
         Whether `ordering` is available, which draws for all prefixes of an ordering at once.
     has_factors : bool
         Whether orderings are :class:`~dsage.samplers.ordering.Ordering`, with the means and the
         factor of a multivariate normal, which affine models use.
     has_sums : bool
-        Whether `sum_law` is available, and `sum_laws` of orderings where there are some: weighted
-        sums of the features are normal given what is known, or mixtures of normals. Models that
-        predict a link of such sums then need no draws of features.
+        Whether `sum_law` is available, and `sum_laws` if there are orderings: weighted sums of the
+        features given a coalition are normal, or mixtures of normals. Models that predict a link of
+        such sums then need no draws of features.
     has_latent : bool
-        Whether orderings also tell the normal scores behind their draws (`latent_prefixes`).
+        Whether orderings also return the normal scores behind their draws (`latent_prefixes`).
     draws_on_device : bool
         Whether `on_device` is available, which draws on a device of PyTorch.
     interventions : Interventions or None
-        What setting features changes, where known features are set rather than seen; None for
+        The effects of interventions, if known features are set rather than observed; None for
         conditional samplers.
     n_hidden : int
         Number of hidden variables that are drawn along with the features. Noise has a column for
-        each of them, after those of the features.
+        each of them, after the columns of the features.
     may_be_copied : bool
-        Whether other processes may draw with copies without being asked to: it is the same, and has
-        no effect beside its draws. The samplers of this package may, but for those of functions.
+        Whether other processes may draw with copies automatically: draws are the same, and have no
+        side effects. This holds for the samplers of this package, except those of functions.
     """
 
     layout_: Layout | None = None
@@ -128,7 +128,7 @@ class Sampler(ABC):
 
     @property
     def equal_rows(self) -> Floats | None:
-        """The training rows, encoded, if each is drawn with equal probability, whatever is known.
+        """The training rows, encoded, if each is drawn with equal probability for any coalition.
 
         None for other samplers. Trees then need no draws.
         """
@@ -194,7 +194,7 @@ class Sampler(ABC):
     def usable(self, matrix: Floats) -> Mask:
         """Return the entries of encoded rows (n_rows, n_features) on which draws can depend.
 
-        The others are left out of the coalition where they are known.
+        The others are left out of the coalition if they are known.
         """
         return np.ones(matrix.shape, bool)
 
@@ -209,7 +209,7 @@ class Sampler(ABC):
     ) -> tuple[Floats, Floats] | None:
         """Return the expectation of an affine function as a function of the known features.
 
-        None where that is not affine, or not known: then `mean` says it row by row.
+        None if it is not affine, or not known: then use `mean` row by row.
 
         Parameters
         ----------
@@ -227,7 +227,7 @@ class Sampler(ABC):
         return None
 
     def sum_law(self, rows: Floats, known: Mask, weights: Floats) -> SumLaw:  # noqa: ARG002
-        """Return the law of weighted sums of the features, given a coalition.
+        """Return the distribution of weighted sums of the features, given a coalition.
 
         Parameters
         ----------
@@ -238,7 +238,7 @@ class Sampler(ABC):
         weights : array of shape (n_features, n_sums)
             The sums are ``weights' x``.
         """
-        raise self._lacks("that knows the laws of sums", "Use draw instead")
+        raise self._lacks("that knows the distributions of sums", "Use draw instead")
 
     def ordering(self, order: Sequence[int] | npt.NDArray[np.intp]) -> Prefixes:  # noqa: ARG002
         """Return an object that draws for all prefixes of an ordering of the features."""

@@ -1,4 +1,4 @@
-"""Draws under interventions: known features are set, not seen."""
+"""Draws under interventions: known features are set, not observed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Key = tuple[int, tuple[int, ...]]
 
 
 class _Training(NamedTuple):
-    """The training rows, encoded: the features and, where it matters, the target."""
+    """The training rows, encoded: the features and, if it matters, the target."""
 
     layout: Layout
     matrix: Floats
@@ -32,12 +32,12 @@ class _Training(NamedTuple):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Interventional(BaseSampler):
-    """Draw the unknown features as they are after the known ones were *set* to their values.
+    """Draw the unknown features after an intervention that *sets* the known ones to their values.
 
-    The law of the draws is ``p(x_unknown | do(x_known))``. The unknown features are drawn in a
+    The draws have the distribution ``p(x_unknown | do(x_known))``. Unknown features are drawn in a
     topological order of the graph, each given its parents: known parents at their values, unknown
-    ones as they were drawn. What is not an effect of the known features keeps its distribution, and
-    with the same noise, its draws.
+    ones as they were drawn. Variables that are not effects of the known features keep their
+    distribution and, with the same noise, their draws.
 
     Each variable is drawn by a copy of `sampler` that is fitted to the variable and its parents
     alone. A Gaussian sampler is not copied: its means and covariances give the regressions of all
@@ -48,13 +48,13 @@ class Interventional(BaseSampler):
     ----------
     sampler : Sampler
         What draws a variable given others, such as ``Gaussian()`` or ``Mix()``. A fitted Gaussian
-        is used as it is.
+        is used unchanged.
     graph : Graph
         A graph without directed cycles; see :class:`~dsage.graphs.interventions.Interventions` for
         bidirected edges and for hidden nodes.
     target : str, optional
-        The target, if it is a node of the graph. If features depend on it, it is drawn along, from
-        noise of its own (the last column), and `fit` needs its values.
+        The target, if it is a node of the graph. If features depend on it, it is drawn, too, from
+        its own noise (the last column), and `fit` needs its values.
     is_class : bool, default=False
         Whether a target of numbers is a class.
     dtype, max_bytes
@@ -85,7 +85,7 @@ class Interventional(BaseSampler):
 
     @property
     def may_be_copied(self) -> bool:  # type: ignore[override]
-        """Whether copies may draw in other processes: where that holds for the sampler."""
+        """Whether copies may draw in other processes: if that holds for the sampler."""
         return check_sampler(self.sampler).may_be_copied
 
     @property
@@ -170,7 +170,7 @@ class Interventional(BaseSampler):
         least = self._need_of_target.names
         if base.feature_names_ not in (names, least):
             condition = f"fitted to {list(least)}, in this order"
-            advice = "These are the features and, where features depend on it, the target"
+            advice = "These are the features and, if features depend on it, the target"
             raise refusal("sampler", condition, list(base.feature_names_), advice)
         return base
 
@@ -221,7 +221,7 @@ class Interventional(BaseSampler):
         shape = (*noise.shape[:2], int((~known).sum()))
         draws, place = np.empty(shape), np.cumsum(~known) - 1
         actual: dict[int, Floats] = {int(at): X[:, at, None] for at in np.flatnonzero(known)}
-        # What the variables are, or would have been by themselves.
+        # The values that variables have, or would have had without the intervention.
         natural: dict[int, Floats] = {}
         for node, given, are_natural in self._needed(known):
             sources = [

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from dsage.samplers.checks import Floats, Ints
 
 CELLS = 1 << 15
-"""Weights at a time: with the arrays that are made of them they fit into a processor's cache."""
+"""Weights at a time: with their temporary arrays they fit into a processor's cache."""
 
 # Binary digits of a sum of integers, and of the number of weights at a time.
 _DIGITS, _CELL_DIGITS = 62, 16
@@ -23,8 +23,8 @@ def draw_positions(weights: Floats, u: Floats) -> Ints:
     """Return positions drawn with probabilities proportional to weights.
 
     Position i of a row is where its distribution function passes the uniform. Weights are cut to
-    so few binary digits that their sums are exact, as integers: one cumulative sum and one search
-    then serve many rows, and the result of a row does not depend on the others.
+    few enough binary digits that their sums are exact, as integers: one cumulative sum and one
+    search then serve many rows, and the result of a row does not depend on the others.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The normal scores behind draws, and their laws given what is known."""
+"""The normal scores behind draws, and their distributions given the known features."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dsage.samplers.checks import Floats, Ints
 
 
 class Latent(NamedTuple):
-    """Scores that are normal given what is known: what draws for a prefix were made of.
+    """The scores behind the draws for a prefix; they are normal given the known features.
 
-    The law of `scores` is ``N(centers, spreads^2)``, each given the rows' known features, so that
-    the expectation of every function of a single score is an integral in one dimension.
+    The distribution of `scores` is ``N(centers, spreads^2)``, each given the rows' known
+    features, so the expectation of any function of a single score is a one-dimensional integral.
 
     Parameters
     ----------

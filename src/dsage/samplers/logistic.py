@@ -1,4 +1,4 @@
-"""Multinomial logistic regression, quick where the second moments of its columns are known."""
+"""Multinomial logistic regression, quick if the second moments of its columns are known."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dsage.samplers.checks import Floats, Ints
 
 Columns = npt.NDArray[np.floating[Any]]
 
-# The objective is known to this many nats a parameter, of which each costs half a nat.
+# The objective is computed to this many nats per parameter; a parameter costs half a nat.
 _TOLERANCE = 0.003
 _MAX_STEPS = 100
 _MEMORY = 12
@@ -34,7 +34,7 @@ def fit_logistic(Z: Columns, moments: Floats, y: Ints, n_rows: float) -> tuple[F
     y : int array of shape (n_some,)
         The classes, 0 .. n_classes - 1, each in some row.
     n_rows : float
-        How many rows these stand for.
+        The number of rows that these represent.
     """
     shares = np.bincount(y) / len(y)
     logs = np.log(shares)
@@ -59,10 +59,10 @@ def fit_logistic(Z: Columns, moments: Floats, y: Ints, n_rows: float) -> tuple[F
 class _Problem:
     """The objective in coordinates in which its Hessian is nearly the identity.
 
-    The Hessian is nearly that of the second moments of the columns, times the variances of the
+    The Hessian is nearly the matrix of second moments of the columns, times the variances of the
     classes. `hits` says which row has which class, without the first one if there are two; `scale`
-    is that of the coordinates of each class, and `whitening` the inverse of the Cholesky factor of
-    the moments.
+    is the scale of the coordinates of each class, and `whitening` the inverse of the Cholesky
+    factor of the moments.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ def _minimize(problem: _Problem, at: Floats) -> Floats:
     for _ in range(_MAX_STEPS):
         step = -_solve(gradient, memory)
         slope = float(step @ gradient)
-        # What a step of a quadratic function gains is half of that.
+        # For a quadratic function, a step gains half of this.
         if -slope < _TOLERANCE * len(at):
             break
         length = 1.0
@@ -138,7 +138,7 @@ def _minimize(problem: _Problem, at: Floats) -> Floats:
 
 
 def _solve(gradient: Floats, memory: list[tuple[Floats, Floats]]) -> Floats:
-    """Return the inverse Hessian, as the last steps tell it, times the gradient."""
+    """Return the gradient times the inverse Hessian, approximated from the last steps."""
     rest = gradient.copy()
     shares = []
     for step, change in reversed(memory):

@@ -1,4 +1,4 @@
-"""Draw training rows, whatever is known: the marginal SAGE values of Covert et al."""
+"""Draw training rows for any coalition: the marginal SAGE values of Covert et al."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dsage.samplers.registry import ANY_DATA, SAMPLERS
 
 @SAMPLERS.register(
     "marginal",
-    summary="training rows, whatever is known (marginal SAGE)",
+    summary="training rows, ignoring the known features (marginal SAGE)",
     fits=ANY_DATA,
     draw_cost=0.01,
     call_cost=5.0,

@@ -1,4 +1,4 @@
-"""What one variable is drawn from, given those that its mechanism depends on."""
+"""Draw one variable given those that its mechanism depends on."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class LinearDrawer:
 
 
 class SampledDrawer:
-    """A sampler of its own, fitted to the variable and those that it depends on.
+    """A separate sampler, fitted to the variable and those that it depends on.
 
     The variable is the first column: samplers that choose a component, or a row, do so by the noise
     of that column.
@@ -80,7 +80,7 @@ class SampledDrawer:
     ) -> None:
         family = [node, *given]
         part, own = sampler.for_part(), layout.select(family)
-        # All columns together have been fitted before, and their warnings told.
+        # All columns together were fitted before, and their warnings shown.
         with record_warnings(show=False):
             if isinstance(part, BaseSampler):
                 part.max_bytes = max_bytes
@@ -93,7 +93,7 @@ class SampledDrawer:
         """Return draws (n_rows, n_draws); see :class:`Drawer`."""
         n_rows, n_draws = noise.shape
         if any(values.shape[1] > 1 for values in given) and n_draws > 1:
-            # Each draw is a row of its own.
+            # Each draw is a separate row.
             flat = [np.broadcast_to(values, noise.shape).reshape(-1, 1) for values in given]
             return self.draw(flat, noise.reshape(-1, 1)).reshape(n_rows, n_draws)
         rows = np.concatenate([np.zeros((n_rows, 1)), *given], axis=1)

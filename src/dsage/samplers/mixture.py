@@ -39,9 +39,9 @@ _FAR = 1e100  # deviations
 
 
 class _QuietMixture(sklearn.mixture.GaussianMixture):  # type: ignore[misc]
-    """A mixture that does not warn if it does not converge; `has_converged` tells it.
+    """A mixture that does not warn if it does not converge; see `has_converged`.
 
-    Only the convergence of the chosen fit matters. Filters of warnings are those of all threads.
+    Only the convergence of the chosen fit matters. Warning filters would apply to all threads.
     """
 
     @property
@@ -297,7 +297,7 @@ class GaussianMixture(BaseSampler):
 def _log_density(columns: Floats, mean: Floats, scale: Floats, factor: Floats) -> Floats:
     """Return normal log densities of columns (n_features, n_lanes), up to a constant.
 
-    `factor` is that of the covariance in units of `scale`.
+    `factor` is the factor of the covariance in units of `scale`.
     """
     z = np.zeros_like(columns)
     total = np.zeros(columns.shape[1])

@@ -70,7 +70,7 @@ class Distances:
 class NeighborsOrdering:
     """All prefixes of one ordering, from one pass over it (made by :meth:`Neighbors.ordering`).
 
-    Draws are those of :meth:`Neighbors.draw`, up to the rounding of distances. Where features
+    Draws equal those of :meth:`Neighbors.draw`, up to the rounding of distances. If features
     determine one another, Mahalanobis' distance leaves out those that the features before them
     determine, and :meth:`Neighbors.draw` the directions in which training rows do not vary.
     """
@@ -90,9 +90,9 @@ class NeighborsOrdering:
     ) -> Iterator[tuple[int, Floats]]:
         """Draw the features after each prefix of the ordering, given the prefix.
 
-        The draws for a length do not depend on the other lengths, nor those of a row on the other
-        rows, to the bit. Beside the arguments it needs the memory of two arrays of draws, and of
-        the distances of a few rows from all training rows.
+        The draws for a length do not depend on the other lengths, nor the draws of a row on the
+        other rows, to the bit. Besides the arguments it needs memory for two arrays of draws, and
+        for the distances of a few rows from all training rows.
 
         Parameters
         ----------

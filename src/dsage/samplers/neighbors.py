@@ -30,7 +30,7 @@ _CACHE_BYTES = 2**25  # of the coordinates of training rows in orderings that we
 
 @SAMPLERS.register(
     "neighbors",
-    summary="training rows near what is known",
+    summary="training rows near the known values",
     fits=ANY_DATA,
     candidate_for=ANY_DATA,
     complexity=5,
@@ -56,7 +56,7 @@ class Neighbors(BaseSampler):
     Row i is found by inverting the distribution function at the noise of the *first* feature,
     whether it is known or not, with training rows in the order of their first principal
     component: coalitions that share noise draw similar rows. A row far from all training rows
-    gets the nearest one, since the smallest distance is subtracted. Values are clipped at 1e6
+    gets the nearest of them, since the smallest distance is subtracted. Values are clipped at 1e6
     standard deviations (with Gower's distance, ranges) from the mean.
 
     Constant columns, and directions in which training rows do not vary (copies of columns, more
@@ -239,7 +239,7 @@ class Neighbors(BaseSampler):
         numbers = np.flatnonzero(known & ~self._is_discrete)
         classes = np.flatnonzero(known & self._is_discrete)
         total = np.zeros((len(X), len(self.rows_)))
-        # cdist is many times faster where rows are contiguous.
+        # cdist is many times faster if rows are contiguous.
         if len(numbers):
             x, rows = (
                 np.ascontiguousarray(table[:, numbers] * self._scale[numbers])

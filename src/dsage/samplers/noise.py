@@ -1,4 +1,4 @@
-"""The uniforms that samplers turn into draws, keyed: any part can be made at any time."""
+"""The uniforms that samplers turn into draws: any part can be made at any time from its key."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ SMALLEST = 2.0**-53
 # Noise is made for this many rows at a time, which share a stream.
 _CHUNK = 256
 _KEPT_BYTES = 2**25
-# Nets that are kept: the terms of an estimate are in epochs of their own.
+# Number of nets that are kept: each term of an estimate has its own epochs.
 _KEPT_NETS = 4
-# Binary digits of a uniform, and those of them that distinguish the points of a net.
+# Number of binary digits of a uniform, and of those that distinguish the points of a net.
 _DIGITS, _NET_DIGITS = 53, 30
 
 
@@ -68,7 +68,7 @@ class Noise:
         self.kind = check_member(kind, KINDS, "noise", "the kinds of noise")
         self._nets: Recent[Digits] = Recent(_KEPT_NETS)
         if kind == "sobol":
-            # Before anything that a user might interrupt.
+            # Before any work that a user might interrupt.
             load_table()
         n_numbers = self.n_replicates * (1 if kind == "sobol" else self.n_draws) * self.n_features
         n_kept = max(1, _KEPT_BYTES // (8 * _CHUNK * n_numbers))
@@ -80,7 +80,7 @@ class Noise:
 
     @property
     def key(self) -> tuple[int, int, int, int, str]:
-        """What the uniforms depend on."""
+        """The parameters that determine the uniforms."""
         return self._streams.entropy, self.n_features, self.n_replicates, self.n_draws, self.kind
 
     def __call__(self, rows: npt.NDArray[np.intp], epoch: int) -> Floats:
@@ -94,11 +94,11 @@ class Noise:
         return np.clip(noise, SMALLEST, 1.0 - SMALLEST, out=noise)
 
     def parts(self, rows: npt.NDArray[np.intp], epoch: int) -> tuple[Parts, Digits | None]:
-        """Return what the noise of rows is made of.
+        """Return the components of the noise of rows.
 
         For ``"sobol"`` these are the binary digits to flip, (n_rows, n_replicates, 1, n_features),
-        and those of the nets, (n_replicates, n_draws, n_features): the noise is `SMALLEST` times
-        what their exclusive or is. Otherwise uniforms (n_rows, n_replicates, n_draws, n_features),
+        and the digits of the nets, (n_replicates, n_draws, n_features): the noise is `SMALLEST`
+        times their exclusive or. Otherwise uniforms (n_rows, n_replicates, n_draws, n_features),
         and None. The noise is clipped to `SMALLEST` and one minus that.
         """
         is_net = self.kind == "sobol"

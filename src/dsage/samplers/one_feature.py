@@ -1,6 +1,6 @@
 """Models of one feature given others, as functions of a uniform, for `Sequential`.
 
-Each has ``draw(design, noise)``: the design holds what is known and what was drawn so far, and
+Each has ``draw(design, noise)``: the design holds the known features and the draws so far, and
 `noise` is (n_rows, n_draws). The models of this module work element by element, or sum in a fixed
 order, so that draws of a row do not depend on the other rows.
 """

@@ -37,10 +37,10 @@ class Ordering:
     noise. Making one more feature known adds ``L_ik (z_k - e_k)`` to each feature i after it: one
     multiplication and one addition per value.
 
-    The distribution is that of :meth:`Gaussian.draw`. The draws differ, since L is triangular in
-    the ordering's order here, and in that of the columns there: the prefixes of one ordering are
-    coupled more closely (a feature's noise enters all of them in the same way), and coalitions of
-    different orderings less.
+    The distribution is the same as for :meth:`Gaussian.draw`. The draws differ, since L is
+    triangular in the order of the ordering here, and in the order of the columns there: the
+    prefixes of one ordering are coupled more closely (a feature's noise enters all of them in the
+    same way), and coalitions of different orderings less closely.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class Ordering:
         return np.ascontiguousarray(self._whiten(rows, len(self.order)).T)
 
     def sum_laws(self, rows: Floats, weights: Floats) -> Iterator[SumLaw]:
-        """Yield the laws of ``weights' x`` for all proper prefixes, the empty one first.
+        """Yield the distributions of ``weights' x`` for all proper prefixes, the empty one first.
 
         With w the weights in the ordering's order, the mean of the sums given the first k features
         is ``w'mean + sum over i <= k of (L'w)_i z_i``, and their covariance is the sum over i > k
@@ -112,9 +112,9 @@ class Ordering:
         """Draw the features after each prefix of the ordering, given the prefix.
 
         One array of draws is updated from prefix to prefix. The draws for a length do not depend on
-        the other lengths, nor those of a row on the other rows, to the bit. It needs little more
-        than ``8 n_rows n_draws n_features`` bytes beside the arguments, and twice that where draws
-        have to be moved to possible values: pass rows in chunks to bound that.
+        the other lengths, nor the draws of a row on the other rows, to the bit. Besides the
+        arguments it needs little more than ``8 n_rows n_draws n_features`` bytes, and twice that if
+        draws have to be moved to possible values: pass rows in chunks to bound that.
 
         Parameters
         ----------
@@ -144,9 +144,9 @@ class Ordering:
         scores: Floats,
         lengths: Iterable[int] | None = None,
     ) -> Iterator[tuple[int, Floats, Latent]]:
-        """Draw as `prefixes` does, and tell the normal scores behind the draws.
+        """Draw as `prefixes` does, and also return the normal scores behind the draws.
 
-        The parameters are those of `prefixes`; each item has a :class:`Latent` besides.
+        The parameters are the same as for `prefixes`; each item also has a :class:`Latent`.
         """
         rows, wanted = self._read(X, lengths)
         z = self._whiten(self._to_scores(rows), max(wanted, default=0))
@@ -164,7 +164,7 @@ class Ordering:
             )
 
     def _to_scores(self, rows: Floats) -> Floats:
-        """Return what is normal: the rows themselves."""
+        """Return the normal variables: the rows themselves."""
         return rows
 
     def _read(
@@ -190,7 +190,7 @@ class Ordering:
     ) -> Iterator[tuple[int, Floats, Floats]]:
         """Yield lengths, draws, and the scores (n_features, n_rows, n_draws) behind them."""
         possible = self._layout.possible
-        # Steps go on from draws as they are, so those that are moved are copies.
+        # Steps continue from unmoved draws, so the moved ones are copies.
         shown = None if possible.is_free else np.empty((rows.shape[1], *scores.shape[:2]))
         for length, draws in self._steps(rows, scores, lengths):
             if shown is None:
@@ -236,7 +236,7 @@ class Ordering:
     def _make_known(
         self, draws: Floats, rows: Floats, z: Floats, scores: Floats, start: int, stop: int
     ) -> None:
-        """Go from the prefix of length `start` to that of length `stop`, in place."""
+        """Go from the prefix of length `start` to the one of length `stop`, in place."""
         new, rest = self.order[start:stop], self.order[stop:]
         draws[new] = rows.T[new, :, None]
         n_rows, n_draws = draws.shape[1:]

@@ -1,4 +1,4 @@
-"""Race candidates: cheap ones and few rows first, the hopeless are given up, the rest go on."""
+"""Race candidates: score few rows first, drop hopeless candidates, and continue with the rest."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _IDLE = 0.2
 _RESERVED = 0.2
 # The share of the plan up to which more rows are scored: candidates that are tied then stay so.
 _TIED = 0.5
-# Rows for the fit from which the time of a whole one is estimated, where nothing else is known.
+# Rows of a trial fit that estimates the time of a whole fit, if nothing else is known.
 _TRIAL_ROWS = 100
-# The share of a run that the choice may take, where that is longer than the budget.
+# The share of a run that the choice may take, if that is longer than the budget.
 _SHARE = 0.1
 
 
@@ -42,7 +42,7 @@ class Budget:
     Parameters
     ----------
     seconds : float
-        What it may take in any case. How much is scored is planned by count, for less than this;
+        Seconds that it may always take. How much is scored is planned by count, for less than this;
         the clock only ends a race whose model or samplers are slower than planned for.
     n_predicted : int
         Rows that the model will predict at least, after the choice. The race may take a tenth of
@@ -57,8 +57,8 @@ class Budget:
 class Contender:
     """A candidate, and what became of it.
 
-    `stays` marks a sampler that is used in any case, `is_reference` one that only shows what others
-    gain. `fitted` is a sampler that is taken as it is.
+    `stays` marks a sampler that is never dropped, `is_reference` one that only shows what others
+    gain. `fitted` is a sampler that is used without fitting it again.
     """
 
     name: str
@@ -80,10 +80,10 @@ class Contender:
 
 
 class _Watch:
-    """The time since it was made: that of the processor, or a fifth of that of the clock.
+    """The time since its creation: processor time, or a fifth of the elapsed time if that is more.
 
-    The first is that of this thread, and does not depend on what other threads and the machine do;
-    the second notices a model that waits for something.
+    Processor time is of this thread only, and does not depend on other threads and processes;
+    elapsed time shows when a model waits for something.
     """
 
     def __init__(self) -> None:
@@ -95,7 +95,7 @@ class _Watch:
 
 
 class Race:
-    """Scores candidates block by block, until they are told apart or the budget is spent.
+    """Scores candidates block by block, until one is clearly best or the budget is spent.
 
     Decisions on how much to score are made from counts: rows, draws, features, and the costs with
     which samplers are registered. So the same seed gives the same choice on any machine, unless the
@@ -110,7 +110,7 @@ class Race:
     parts : sequence of Part
         Rows to fit to.
     blocks : iterable of Block
-        What to score, in this order; made as far as they are needed.
+        The blocks to score, in this order; made as needed.
     budget : Budget
         How long it may take.
 
@@ -119,7 +119,7 @@ class Race:
     sheet : Sheet
         The scores.
     running : list of Contender
-        The candidates that were not given up, simplest first.
+        The candidates that were not dropped, simplest first.
     planned : float
         The seconds that all of it takes by count.
     is_cut : bool
@@ -226,7 +226,7 @@ class Race:
         return (time.perf_counter() - start) * part.n_train / n_trial
 
     def _score(self, contender: Contender, block: Block) -> None:
-        """Fit a candidate where that is not done, and score it on a block; note how it failed."""
+        """Fit a candidate if that is not done, and score it on a block; note how it failed."""
         self.planned += self._cost(contender, block)
         start = between = time.perf_counter()
         # All candidates warn about the same columns; the chosen one warns the user.
@@ -262,7 +262,7 @@ class Race:
             return running
         for each in running:
             if each.name in hopeless:
-                each.verdict = f"given up after {self.sheet.n_rows(each.name)} rows"
+                each.verdict = f"dropped after {self.sheet.n_rows(each.name)} rows"
         return [each for each in running if each.name not in hopeless]
 
     def _is_settled(self, running: Sequence[Contender]) -> bool:

@@ -1,4 +1,4 @@
-"""A cache of what was used last."""
+"""A cache of the most recently used values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Recent(Generic[Value]):
         self._lock = Lock()
 
     def get(self, key: Hashable, make: Callable[[], Value]) -> Value:
-        """Return the value of a key, made if it is not kept."""
+        """Return the value of a key, computed if it is not cached."""
         with self._lock:
             if key in self._values:
                 self._values.move_to_end(key)

@@ -1,4 +1,4 @@
-"""The samplers that can be asked for by name."""
+"""The samplers that are available by name."""
 
 from __future__ import annotations
 

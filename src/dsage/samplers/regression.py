@@ -1,4 +1,4 @@
-"""Linear regressions of one column on others, from second moments where rows are many."""
+"""Linear regressions of one column on others, from second moments if there are many rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dsage.samplers.design import Encoder
 
 # Ridge penalties, as shares of the number of rows (features are standardized).
 _PENALTIES = (1e-8, 1e-6, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
-# With so many rows a column, there is no need to choose a penalty.
+# With this many rows per column, there is no need to choose a penalty.
 _MANY_ROWS = 20
 # Rows from which logistic models are learned, and those whose residuals are.
 _MAX_ROWS, _MAX_RESIDUALS = 10_000, 4_000
@@ -58,8 +58,8 @@ class Training:
     def regress(self, features: Sequence[int], target: int) -> tuple[Ints, Floats, Floats]:
         """Return the columns of features, the target's slopes on them, and residuals.
 
-        Residuals are those of rows left out: in-sample ones would be too small with many features.
-        With fewer than 20 rows a column, slopes are those of a ridge regression.
+        Residuals are out-of-sample: in-sample ones would be too small with many features. With
+        fewer than 20 rows per column, slopes are from a ridge regression.
         """
         columns = self.columns_of(features)
         if self.n_rows < _MANY_ROWS * len(columns):
@@ -103,7 +103,7 @@ class Training:
 
 
 def some_rows(n_rows: int, most: int) -> Ints:
-    """Return at most so many of the rows, in their order, the same each time."""
+    """Return at most `most` of the rows, in their order, the same each time."""
     if n_rows <= most:
         return np.arange(n_rows)
     # Every second row, say, may be special.

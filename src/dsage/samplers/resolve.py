@@ -29,9 +29,9 @@ from dsage.samplers.rules import rank, rivals
 from dsage.samplers.scorer import Predict
 from dsage.samplers.splits import SCORED_ROWS, Part, most_fit_rows
 
-# What the choice may take: seconds, or this share of the time that the user allows.
+# Time for the choice: seconds, or this share of the time that the user allows.
 _SECONDS, _SHARE = 2.0, 0.1
-# What the search for another sampler may take, to compare a given one with.
+# Seconds for the search for another sampler to compare a given one with.
 _SECONDS_GIVEN = 2.0
 _N_DRAWS, _N_COALITIONS = 8, 8
 
@@ -55,7 +55,7 @@ class SamplerRequest:
 
 @dataclass(frozen=True, eq=False)
 class Rival:
-    """Another sampler, not fitted, that the scores cannot tell from that of the run, or prefer."""
+    """Another sampler, not fitted, that scores as well as the sampler of the run, or better."""
 
     name: str
     sampler: Sampler
@@ -79,7 +79,7 @@ class SamplerFound:
 
 @dataclass(frozen=True, eq=False)
 class ScoringOptions:
-    """What scores depend on beside the rows.
+    """Options that scores depend on, in addition to the rows.
 
     `predict` is the model, `players` the groups, `n_predicted` the least number of rows that the
     run will predict, `seconds` the time that the user allows it, and `is_checked` says whether a
@@ -194,7 +194,7 @@ def _test_table(inputs: Inputs, options: ScoringOptions, streams: Streams) -> Ta
 
 
 def _compare(sampler: Sampler, table: Table, options: ScoringOptions, *, progress: bool) -> Outcome:
-    """Score a sampler that is used in any case, and cheap candidates beside it."""
+    """Score a sampler that is already decided on, and cheap candidates for comparison."""
     fitted = sampler if sampler.is_fitted else None
     contenders = [Contender(sampler.name, sampler, stays=True, fitted=fitted)]
     if options.is_checked and not sampler.is_marginal:

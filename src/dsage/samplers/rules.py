@@ -1,4 +1,4 @@
-"""Which sampler is chosen: the rule that reads paired comparisons over rows."""
+"""The rule that chooses a sampler, from paired comparisons over rows."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 from dsage.samplers.sheet import CLEAR, Comparison, Sheet
 
-# A sampler is given up beyond this many standard errors, as more rows may come.
+# A sampler is dropped beyond this many standard errors, as more rows may come.
 _HOPELESS = 3.0
-# Nothing is given up on fewer rows.
+# Nothing is dropped with fewer rows.
 _FEWEST_ROWS = 30
 
 
 class Ranking(NamedTuple):
-    """What the rule made of the scores.
+    """The result of the rule.
 
     `leader` has the lowest energy score of those that are not out, `chosen` is the simplest as good
     as it, `out` are clearly worse in the MSEv than `lowest`, which has the lowest one (None without
@@ -55,9 +55,9 @@ def rank(sheet: Sheet, names: Sequence[str]) -> Ranking:
 
 
 def give_up(sheet: Sheet, names: Sequence[str], kept: Sequence[str] = ()) -> list[str]:
-    """Return the samplers that will not be chosen, whatever more rows may show.
+    """Return the samplers that would not be chosen with more rows either.
 
-    A sampler is hopeless if its MSEv is more than three standard errors above that of another, or
+    A sampler is hopeless if its MSEv is more than three standard errors above another's, or
     its energy score is, and its MSEv is not lower than the other's. Those in `kept` stay.
     """
     hopeless = []
@@ -80,7 +80,7 @@ def give_up(sheet: Sheet, names: Sequence[str], kept: Sequence[str] = ()) -> lis
 def is_settled(sheet: Sheet, names: Sequence[str], staying: Sequence[str] = ()) -> bool:
     """Return whether more rows can change nothing that matters.
 
-    All are as good as each other; or a sampler that stays in any case is told from all others.
+    All tie with each other; or a sampler that is never dropped clearly differs from all others.
     """
     if len(staying) == 1:
         others = [name for name in names if name not in staying]

@@ -21,7 +21,7 @@ from dsage.samplers.noise import Noise
 from dsage.samplers.recent import Recent
 from dsage.samplers.splits import BLOCK_ROWS, Block, Part, Piece
 
-# The noise that is kept for the next sampler: that of a block.
+# The noise of a block is kept for the next sampler.
 _KEPT, _KEPT_BYTES = 64, 2**24
 
 Predict = Callable[[Any], npt.NDArray[Any]]
@@ -38,7 +38,7 @@ class PieceScores(NamedTuple):
 class Scorer:
     r"""Scores samplers on blocks of held-out rows, with the same noise for all.
 
-    The MSEv says how well a sampler tells what the model would predict: with :math:`a_1, a_2` the
+    The MSEv measures how well a sampler predicts the model's output: with :math:`a_1, a_2` the
     mean predictions of two independent sets of draws given the known features,
 
     .. math:: (f(x) - a_1) (f(x) - a_2),

@@ -1,4 +1,4 @@
-"""Draw one feature after the other, each from a model of its own."""
+"""Draw one feature after the other, each from its own model."""
 
 from __future__ import annotations
 
@@ -47,15 +47,15 @@ class Sequential(BaseSampler):
         For discrete features, with `predict_proba`. By default logistic regression with a penalty
         of half of the squared slopes, on at most 10,000 of the rows.
     regressor : scikit-learn regressor, optional
-        For continuous features. By default least squares or, with fewer than 20 rows a column,
+        For continuous features. By default least squares or, with fewer than 20 rows per column,
         ridge regression whose penalty has the smallest leave-one-out error.
     residuals : {"empirical", "gaussian"}, default="empirical"
-        What is added to a regressor's predictions: interpolated quantiles of its errors on rows
+        Noise added to a regressor's predictions: interpolated quantiles of its errors on rows
         left out (one at a time for the default regressor, in five folds for others; of at most
         4,000 rows), or a normal with their mean square. Either way the spread is the same for all
         rows.
     max_models : int, default=512
-        Models are fitted when a coalition first needs them; this many, used last, are kept.
+        Models are fitted when a coalition first needs them; the most recently used are kept.
     random_state : int, numpy Generator or None, default=None
         Seed of the models. It replaces their `random_state`, which depends on this seed, the
         feature and the conditioning features only, not on earlier draws.
@@ -71,7 +71,7 @@ class Sequential(BaseSampler):
     of its spread; other models draw it nearly equal, and `fit` warns.
 
     The default models are fitted when they are needed, from the second moments of all columns: a
-    regression needs no rows but for its residuals, and a classifier a few passes over them.
+    regression needs rows only for its residuals, and a classifier a few passes over them.
 
     Each feature uses its own column of the noise. The default models work element by element, so
     that draws are the same to the bit in any batch. Other models must predict each row by itself

@@ -27,7 +27,7 @@ class Difference(NamedTuple):
     negligible: float
 
     def is_above(self, n_errors: float) -> bool:
-        """Return whether it is larger than so many standard errors, and not negligible."""
+        """Return whether it is larger than `n_errors` standard errors, and not negligible."""
         return self.mean > max(n_errors * self.se, self.negligible)
 
 
@@ -103,8 +103,8 @@ class _Strata(NamedTuple):
 class Sheet:
     """The scores of all samplers, block by block.
 
-    A sampler that was given up early has fewer blocks than the others; two are compared on the
-    blocks that both have. Standard errors are over rows, and over coalitions where these are a
+    A sampler that was dropped early has fewer blocks than the others; two are compared on the
+    blocks that both have. Standard errors are over rows, and over coalitions if these are a
     sample.
     """
 
@@ -115,7 +115,7 @@ class Sheet:
         self._units: list[Floats] = []
         self._energy: dict[str, _Score] = {}
         self._msev: dict[str, _Score] = {}
-        # What has been computed from the present blocks; a rule asks for the same again and again.
+        # Comparisons computed from the current blocks; a rule asks for them repeatedly.
         self._compared: dict[tuple[str, str], Comparison] = {}
         self._means: dict[str, Means] = {}
         self._places: dict[int, tuple[Ints, Ints]] = {}
@@ -146,7 +146,7 @@ class Sheet:
         return len(self._place(len(self._energy[name].rows))[1])
 
     def compare(self, name: str, other: str) -> Comparison:
-        """Return the scores of one sampler minus those of another, on their common blocks."""
+        """Return the scores of one sampler minus another's, on their common blocks."""
         if (name, other) not in self._compared:
             self._compared[name, other] = self._compare(name, other)
         return self._compared[name, other]

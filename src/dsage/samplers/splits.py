@@ -18,11 +18,11 @@ from dsage.samplers.coalitions import has_few, prefix_coalitions
 _ENOUGH_ROWS = 400
 # Rows and entries that candidates are fitted to, and rows that they are scored on, at most.
 _FIT_ROWS, _FIT_ENTRIES, _FEWEST_FIT_ROWS, SCORED_ROWS = 3000, 60_000, 500, 512
-# Rows that are scored together, and those of them that share coalitions: few, so that there are
-# many coalitions.
+# Number of rows that are scored together, and of rows that share coalitions: few, so that there
+# are many coalitions.
 BLOCK_ROWS, _PIECE = 64, 16
 # How often each row is scored, with other coalitions each time, if nothing is decided before: more
-# would hardly lower the errors of the rows. Where all coalitions are few, they say less each time.
+# would hardly lower the errors of the rows. With few coalitions in all, each time adds less.
 _SWEEPS, _SWEEPS_OF_FEW = 2, 4
 _FEWEST = 5
 
@@ -52,7 +52,7 @@ class Piece:
     known: Mask
     weights: Floats
     is_exact: bool
-    first_pair: int  # each pair of a coalition and a row has noise of its own
+    first_pair: int  # each pair of a coalition and a row has its own noise
 
     def pairs(self, number: int) -> Ints:
         """Return the numbers of the pairs of a coalition, given by its number, and each row."""
@@ -69,7 +69,7 @@ class Block:
 
     @property
     def n_coalitions(self) -> int:
-        """Number of coalitions, those of each piece."""
+        """Number of coalitions, over all pieces."""
         return sum(len(piece.known) for piece in self.pieces)
 
     @property

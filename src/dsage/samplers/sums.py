@@ -1,4 +1,4 @@
-"""Laws of weighted sums of the features, given what is known of rows."""
+"""Distributions of weighted sums of the features, given the known features of rows."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from dsage.samplers.checks import Floats
 
 
 class SumLaw(NamedTuple):
-    """A mixture of normals: the law of weighted sums of the features, given a coalition.
+    """A mixture of normals: the distribution of weighted sums of the features, given a coalition.
 
     Parameters
     ----------
     shares : array of shape (n_components, n_rows)
-        The probabilities of the components given what is known.
+        The probabilities of the components given the known features.
     means : array of shape (n_components, n_rows, n_sums)
         The means of the sums.
     covariances : array of shape (n_components, n_sums, n_sums)
@@ -28,5 +28,5 @@ class SumLaw(NamedTuple):
 
     @classmethod
     def normal(cls, means: Floats, covariance: Floats) -> SumLaw:
-        """Return a law of one component, from means (n_rows, n_sums)."""
+        """Return a distribution with one component, from means (n_rows, n_sums)."""
         return cls(np.ones((1, len(means))), means[None], covariance[None])

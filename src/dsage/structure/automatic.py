@@ -1,4 +1,4 @@
-"""Choose between the linear and the basis score by what the data show."""
+"""Choose between the linear and the basis score, depending on the data."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dsage.structure.screening import Suspect, find_suspects
 from dsage.structure.searches.local import tabu
 from dsage.structure.source import Data, kind_of
 
-# With more columns, only some of them are looked at closely.
+# With more columns, only some of them are examined closely.
 _MAX_COLUMNS, _MAX_CLOSE = 100, 48
 
 
@@ -70,7 +70,7 @@ def choose_for_numbers(
     constraints: Constraints,
     **options: Any,  # noqa: ANN401
 ) -> ChosenScore:
-    """Return the extended BIC where it is as good as the basis score, which is chosen otherwise.
+    """Return the extended BIC if it is as good as the basis score, and the basis score otherwise.
 
     The parents of each node come from a tabu search with the extended BIC. A node is curved if
     basis functions of its parents, its normal score, or basis functions of one more parent explain
@@ -121,7 +121,7 @@ def choose_for_numbers(
 def _close_look(
     suspects: Sequence[Suspect], parents: Sequence[Parents]
 ) -> dict[int, tuple[int, ...]]:
-    """Return the suspects to look at, each with all columns that are needed for it."""
+    """Return the suspects to examine, each with all columns that it needs."""
     taken: set[int] = set()
     close: dict[int, tuple[int, ...]] = {}
     for suspect in suspects:

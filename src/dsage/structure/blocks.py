@@ -1,4 +1,4 @@
-"""Moments of blocks: the basis columns that stand for each variable, and their correlations."""
+"""Moments of blocks: the basis columns that represent each variable, and their correlations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ N_TERMS = 8
 """Basis functions of a number."""
 
 RESPONSES = ("value", "score")
-"""What a number is as a child: itself or its normal score."""
+"""The forms of a number as a child: itself or its normal score."""
 
 # Rows that are kept for likelihoods that moments do not give, and their memory.
 _MAX_SAMPLE, _SAMPLE_BYTES, _MAX_THINNED = 20_000, 128 * 2**20, 4_000
@@ -59,8 +59,8 @@ class Blocks:
     responses : int array of shape (2, n_nodes)
         For a class, the first of its indicators.
     offsets : array of shape (2, n_nodes)
-        What is added to the log-likelihood of a response, so that those of both responses are
-        densities of the value; -inf if it is not to be used.
+        Constants that are added to the log-likelihoods of a response, so that both are densities of
+        the value; -inf if a response is not to be used.
     correlation : array of shape (n_columns, n_columns)
     sample : array of shape (n_sample, n_columns)
         The columns for some of the rows.
@@ -104,7 +104,7 @@ class Blocks:
 
     @property
     def scale(self) -> float:
-        """How many rows one row of the sample stands for."""
+        """The number of rows that one row of the sample represents."""
         return self.n_rows / len(self.sample)
 
     def columns(self, node: int, n_terms: int = N_TERMS) -> Ints:
@@ -129,7 +129,7 @@ class Blocks:
         Shape (n_thinned,), and (n_thinned, n_responses) for slopes of several responses.
         """
         predicted = np.zeros((len(self.thinned), *slopes.shape[1:]))
-        # Blocks of columns are read where they are.
+        # Blocks of columns are read in place.
         ends = [*(np.flatnonzero(np.diff(columns) != 1) + 1).tolist(), len(columns)]
         start = 0
         for end in ends if len(columns) else ():
@@ -140,7 +140,7 @@ class Blocks:
 
 
 class _Maker:
-    """The columns of the blocks, made of the rows."""
+    """The columns of the blocks, made from the rows."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
@@ -153,7 +153,7 @@ class _Maker:
         self._binary: dict[int, Floats] = {}
         self.offsets = np.zeros((2, len(names)))
         self._bases: dict[int, NumberBasis] = {}
-        # What the functions are where they were fitted, if these are all rows.
+        # The functions at the rows that they were fitted to, if these are all rows.
         self._made: dict[int, tuple[Floats, Floats, Floats]] = {}
         fitted = rows.pick(spread(n_rows, _MAX_FITTED))
         self._add_binary(fitted)
@@ -196,7 +196,7 @@ class _Maker:
             for place, values in found.items():
                 counts[place] += (chunk[:, [place]] == values).sum(axis=0)
         for place, values in found.items():
-            # Other values may occur in rows that were not looked at.
+            # Other values may occur in rows that were not read.
             if counts[place].sum() == self._rows.n_rows:
                 node = self._rows.names.index(columns[place])
                 self._levels[node], self._binary[node] = level_places(counts[place]), values
@@ -321,7 +321,7 @@ class _Maker:
 
 
 def negentropy(values: Floats, score: Floats) -> float:
-    """Return how much lower the entropy of standardised values is than that of a normal variable.
+    """Return how much lower the entropy of standardised values is than a normal variable's.
 
     Both entropies are estimated by spacings of 2 sqrt(n) ranks, so that they have the same bias;
     inf if too many values are equal.

@@ -14,7 +14,7 @@ from dsage.structure.source import as_data
 
 
 class Learned(NamedTuple):
-    """What a user's function learned."""
+    """The graph that a user's function learned."""
 
     graph: Graph | PartialGraph
     name: str

@@ -1,6 +1,6 @@
-"""Resolve the `graph` argument for causal values: the graph, and others that data cannot exclude.
+"""Resolve the `graph` argument for causal values: the graph, and others that data cannot rule out.
 
-Data tell a graph up to its Markov equivalence class. Values of what features *cause* depend on the
+Data determine a graph only up to its Markov equivalence class. Causal values depend on the
 directions that the class leaves open, so they are computed for several of its members.
 """
 
@@ -23,8 +23,8 @@ from dsage.structure.knowledge import Knowledge
 from dsage.structure.resolve import GraphFound, find_graph
 from dsage.structure.stability import Stability
 
-# Members of a class whose values are computed, beside those of the graph itself; members that are
-# drawn until some are found that agree with what is known; graphs of resamples.
+# Maximum numbers: of members of a class whose values are computed, in addition to the graph itself;
+# of members that are drawn to find some that agree with prior knowledge; of graphs of resamples.
 _MOST_MEMBERS, _TRIALS, _MOST_RESAMPLES = 12, 400, 12
 # Classes are counted, and listed, up to this size.
 _COUNTED = 10_000
@@ -32,10 +32,10 @@ _COUNTED = 10_000
 
 @dataclass(frozen=True, eq=False)
 class Alternative:
-    """A graph that the data do not exclude.
+    """A graph that the data do not rule out.
 
-    `share` is its share among those of its kind, and `is_resampled` tells graphs that were learned
-    from resamples of the rows from members of the equivalence class.
+    `share` is its share among graphs of the same kind. `is_resampled` is true for graphs learned
+    from resamples of the rows, and false for members of the equivalence class.
     """
 
     graph: Graph
@@ -68,8 +68,8 @@ def find_causes(
 ) -> CausesFound:
     """Return the graph of causes for the `graph` argument of `explain`, with its alternatives.
 
-    A graph that is given is taken as it is; a :class:`~dsage.graphs.CPDAG` stands for its class,
-    and so does a graph that is learned here.
+    A given graph is used unchanged. A :class:`~dsage.graphs.CPDAG` represents its class, and so
+    does a graph that is learned here.
     """
     if isinstance(graph, CausesFound):
         return graph
@@ -107,7 +107,7 @@ def find_causes(
             cpdag(chosen), chosen, inputs, knowledge, rng
         )
     alternatives += _resampled(found.resampled, knowledge, rng)
-    # Errors that concern the graph come before anything is estimated.
+    # Errors about the graph are raised before anything is estimated.
     info = _used(found.info, chosen, inputs)
     return CausesFound(
         None, chosen, found.strength, info, True, found.resampled, alternatives, n_members
@@ -124,11 +124,12 @@ def _check_kind(graph: Any, min_share: float | None) -> None:  # noqa: ANN401
     condition = "a graph for causal values"
     learn = Setting("graph", "learn")
     if graph is None or isinstance(graph, NoSeparation):
-        advice = Text(["What features cause depends on it: pass one, or learn one with ", learn])
+        advice = Text(["Causal effects depend on it: pass one, or learn one with ", learn])
         raise refusal("graph", condition, graph, advice)
     is_graph = isinstance(graph, (Graph, CPDAG, PartialGraph, str))
     if isinstance(graph, Stability) or (is_oracle(graph) and not is_graph):
-        advice = Text(["Separations do not tell causes from effects: pass a graph, or ", learn])
+        why = "Separations do not distinguish causes from effects"
+        advice = Text([f"{why}: pass a graph, or ", learn])
         raise refusal("graph", condition, type(graph).__name__, advice)
     if isinstance(graph, PartialGraph):
         remedy = "Not all of its directions are known: pass a Graph without circles"
@@ -166,8 +167,8 @@ def _find_members(
 ) -> tuple[Graph, tuple[Alternative, ...], int | None]:
     """Return a member of a class, other members with their shares, and the number of members.
 
-    Members that differ only where it does not matter for the features count as one. The number is
-    None where members had to be drawn to see which of them agree with what is known.
+    Members that differ only in ways that do not affect the features count as one. The number is
+    None if members had to be drawn to find those that agree with prior knowledge.
     """
     members = ClassMembers(equivalent)
     n_members: int | None = len(members)
@@ -180,7 +181,7 @@ def _find_members(
         n_members = None if knowledge else n_members
     if chosen is None:
         if not allowed:
-            advice = "No member of the class agrees with tiers, forbidden and required edges"
+            advice = "No member of the class agrees with the tiers, forbidden and required edges"
             raise refusal("graph", "one that agrees with what is known", equivalent, advice)
         chosen = allowed[0]
     if len(allowed) > _MOST_MEMBERS:
@@ -234,13 +235,13 @@ def _join_indicators(graph: Graph) -> Graph:
 
 
 def describe_graph(found: CausesFound) -> str:
-    """Return a sentence about the directions that are open; empty if there are none."""
+    """Return a sentence about undetermined directions; empty if there are none."""
     members = [each for each in found.alternatives if not each.is_resampled]
     if not members:
         return ""
     graph = found.graph
     open_ = [] if graph is None else _open_edges(graph, members)
-    return f"data do not tell the directions of {shown(open_)}"
+    return f"the data do not determine the directions of {shown(open_)}"
 
 
 def _open_edges(graph: Graph, members: list[Alternative]) -> list[str]:

@@ -136,7 +136,7 @@ class Constraints:
         names : sequence of str
             The variables to keep.
         given : iterable of (str, str), default=()
-            Edges that the graph will have in any case, so that they may be required.
+            Edges that the graph will always have, so they may be required.
 
         Raises
         ------

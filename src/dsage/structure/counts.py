@@ -26,7 +26,7 @@ class Counts:
     """Distinct rows of discrete variables with their multiplicities. Immutable.
 
     Every contingency table of the variables follows exactly, whatever their number. Counts of
-    parts of the data merge into those of the whole, so rows can be counted in batches.
+    parts of the data merge into counts of the whole, so rows can be counted in batches.
 
     Parameters
     ----------
@@ -85,8 +85,8 @@ class Counts:
     def from_table(cls, table: Rows) -> Self:
         """Count the rows of typed columns, all treated as discrete; missing values are None.
 
-        If rows on disk have more than half a million distinct ones, only so many evenly spread
-        rows are counted.
+        If there are more than half a million distinct rows on disk, only half a million evenly
+        spread rows are counted.
         """
         if not table.n_rows:
             raise refusal("the data", "at least one row", 0, "Pass some rows")

@@ -1,4 +1,4 @@
-"""Variables that carry no information of their own: constants, copies, linear functions."""
+"""Variables without information: constants, copies, linear functions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dsage.structure.moments import Moments
 
 @dataclass(frozen=True)
 class Degeneracies:
-    """What makes a covariance matrix singular, or nearly so.
+    """The causes of a singular, or nearly singular, covariance matrix.
 
     Attributes
     ----------

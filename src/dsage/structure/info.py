@@ -50,16 +50,16 @@ class GraphInfo:
     curved : tuple of str or None
         Columns that a linear regression does not explain best: they decided on the score.
     restored : tuple of str or None
-        Edges of the target, such as ``"a -> y"``, that the search left out and a test put back.
+        Edges of the target, such as ``"a -> y"``, that the search left out and a test restored.
     is_used : bool or None
-        Whether the estimate skips what the graph separates; None without a graph. A graph that
-        nobody asked for is used, or even learned, only where that makes the estimate cheaper.
+        Whether the estimate skips what the graph separates; None without a graph. By default,
+        a graph is used, or even learned, only if that makes the estimate cheaper.
     share_skippable : float or None
         Share of the surpluses along orderings that the graph sets to zero.
     share_evaluated : float or None
-        Number of coalitions to evaluate along orderings, as a share of those without the graph.
+        Number of coalitions to evaluate along orderings, relative to the number without the graph.
     why : str or None
-        Why there is no graph, or why it is not used, where the user did not ask for that.
+        Why there is no graph, or why it is not used, if the user did not ask for that.
     """
 
     source: GraphSource

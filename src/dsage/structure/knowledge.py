@@ -1,4 +1,4 @@
-"""What a user knows about causes before a graph is learned, checked once."""
+"""A user's prior knowledge about causes, checked before a graph is learned."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Knowledge:
         forbidden: Edges = (),
         required: Edges = (),
     ) -> Knowledge:
-        """Return what is known about variables after checking it."""
+        """Return the knowledge about variables after checking it."""
         given = [] if tiers is None else list(tiers)
         if isinstance(tiers, str) or any(isinstance(tier, str) for tier in given):
             advice = "Pass the groups in temporal order, such as [['age', 'sex'], ['income']]"
@@ -70,7 +70,7 @@ class Knowledge:
         }
 
     def allows(self, graph: Graph) -> bool:
-        """Return whether a graph agrees with what is known."""
+        """Return whether a graph agrees with the knowledge."""
         constraints = Constraints(graph.names, **self.options(graph.names))
         matrix = graph.to_adjacency().to_numpy()
         is_missing = (constraints.required & ~matrix).any()

@@ -1,4 +1,4 @@
-"""Test what a graph claims about the target, and put edges back where the data reject it."""
+"""Test a graph's independences of the target, and restore edges if the data reject them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from dsage.structure.blocks import N_TERMS, Blocks, Floats, Ints
 from dsage.structure.constraints import Constraints
 from dsage.structure.result import Rejection
 
-# The probability that an edge is put back although all claims are true.
+# The probability that an edge is restored although all independences hold.
 _LEVEL = 0.01
-# An effect that explains a smaller share of what is left of the target is not put back.
+# An edge is not restored if it explains a smaller share of the target's residual variance.
 _NEGLIGIBLE = 0.02
-# The share of the spread of a product that what is known leaves, at least.
+# Least share of the spread of a product that the known columns must leave unexplained.
 _SPREAD_LEFT = 0.05
 # Rows for each column that is known.
 _ROWS_PER_COLUMN = 10
@@ -34,7 +34,7 @@ class Known(NamedTuple):
     n_folds: int
 
     def residuals(self, columns: Floats) -> Floats:
-        """Return what regressions leave of columns; of those on the other folds, if there are any.
+        """Return the residuals of columns; of regressions on the other folds, if there are any.
 
         With the rows Q of a fold, what the regression on all rows leaves of it, e, becomes
         ``(I - Q Q')^-1 e = e + Q (I - Q'Q)^-1 Q'e``.
@@ -42,7 +42,7 @@ class Known(NamedTuple):
         left: Floats = columns - self.basis @ (self.basis.T @ columns)
         for fold in range(self.n_folds):
             rows = self.basis[fold :: self.n_folds]
-            # What the other folds do not determine, such as the effect of a rare level, stays.
+            # Effects that the other folds do not determine, such as of a rare level, remain.
             inner = np.linalg.pinv(np.eye(rows.shape[1]) - rows.T @ rows, 1e-6, hermitian=True)
             own = left[fold :: self.n_folds]
             left[fold :: self.n_folds] = own + rows @ (inner @ (rows.T @ own))
@@ -64,20 +64,20 @@ def reject_claims(
 ) -> tuple[Rejection, ...]:
     """Return the edges between the target and other variables that the graph lacks.
 
-    A DAG claims that each variable is independent of those that do not descend from it, given its
-    parents. This is tested for the target and each variable that is not next to it, with the
+    A DAG implies that each variable is independent of its non-descendants, given its parents.
+    This is tested for the target and each variable that is not next to it, with the
     generalised covariance measure (Shah & Peters, 2020) of regressions on blocks: the later of the
     two, and the basis functions of the other, are regressed on the basis functions of the parents
     and on products of two parents. Their residuals must be uncorrelated, whatever their
-    spread. With d variables, a claim is rejected if p < 0.01 / d, so that the probability to put
-    back an edge that is not there is about 1 %. With many rows, imperfect regressions would be
-    rejected too: what explains less than 2 % of the residual variance is not put back, and what is
-    rejected is tested again, with functions of the parents that are constant between quantiles, so
-    that steep ones are followed.
+    spread. With d variables, an independence is rejected if p < 0.01 / d, so that the probability
+    of restoring a false edge is about 1 %. With many rows, imperfect regressions would be rejected
+    too: edges that explain less than 2 % of the residual variance are not restored, and rejections
+    are tested again with functions of the parents that are constant between quantiles, which can
+    follow steep functions.
 
     Two variables may matter only together, and escape all of these tests. So products of two
-    variables that do not descend from the target are tested in the same way, each at 0.01 over the
-    number of products.
+    non-descendants of the target are tested in the same way, each at 0.01 over the number of
+    products.
 
     Parameters
     ----------
@@ -88,9 +88,10 @@ def reject_claims(
     constraints : Constraints, optional
         Edges that these forbid are not returned.
     n_folds : int, default=0
-        Into how many folds the rows are split for the regressions, so that each row is predicted
-        by those on other folds. With 0, regressions use all rows, which is more exact: with a
-        column for every ten rows, those on folds reject true claims four times too often.
+        Number of folds into which the rows are split for the regressions, so that each row is
+        predicted from other folds. With 0, regressions use all rows, which is more exact: with a
+        column for every ten rows, regressions on folds reject true independences four times too
+        often.
     """
     names = blocks.names
     place = {name: node for node, name in enumerate(names)}
@@ -157,7 +158,7 @@ def _test_pairs(
         products = blocks.sample[:, [columns[at]]] * blocks.sample[:, columns[others]]
         if not known.n_folds:
             # `own` is orthogonal to what is known, so that residuals of products are needed for
-            # spreads alone: most products are far from being worth an edge, whatever those are.
+            # spreads alone: most products are far from an edge, whatever their spreads are.
             least = _SPREAD_LEFT * _NEGLIGIBLE * len(own) * (squares.T @ products**2)
             is_near = ((own.T @ products) ** 2 > least).any(axis=0)
             others, products = others[is_near], products[:, is_near]
@@ -178,7 +179,7 @@ def _test_pairs(
 def _rejected(
     blocks: Blocks, child: int, tails: Sequence[str], known: Known, level: float
 ) -> list[Rejection]:
-    """Return the tails that tell more about the child than what is known."""
+    """Return the tails that explain the child beyond the known columns."""
     p_values = _test(blocks, child, tails, known)
     made = (
         Rejection(tail, blocks.names[child], each)
@@ -228,7 +229,7 @@ def _lead(blocks: Blocks, node: int) -> Ints:
 
 
 def _test(blocks: Blocks, child: int, tails: Sequence[str], known: Known) -> Iterator[float]:
-    """Yield the p-value of each tail: whether its functions tell more about the child."""
+    """Yield the p-value of each tail: whether its functions explain more of the child."""
     own = _unexplained(blocks, child, known)
     for tail in tails:
         columns = blocks.columns(blocks.names.index(tail))

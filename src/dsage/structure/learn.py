@@ -190,7 +190,7 @@ def _make_strict(
         remedy = Text(["Use either ", Setting("strict", value=True), " or ", Setting("score")])
         raise refusal("strict", "left out with a score", score, remedy)
     if options.get("gamma") is not None:
-        advice = "It stands for gamma = 0"
+        advice = "It sets gamma to 0"
         raise refusal("strict", "left out with gamma", options["gamma"], advice)
     # Scores of counts have no gamma.
     if isinstance(source, Counts):
@@ -250,7 +250,7 @@ score : str, Score or callable, default="auto"
     :data:`dsage.structure.SCORES`. ``"auto"`` is ``"basis"`` if there are classes (BIC for
     Counts). Numbers decide: it is the extended BIC if linear regressions explain every column as
     well as non-linear ones, and ``"basis"`` otherwise. A :class:`~dsage.structure.Score` is used
-    as it is; its `names` must be the columns. A callable receives the columns to search, as a data
+    unchanged; its `names` must be the columns. A callable receives the columns to search, as a data
     frame, and returns a score of them.
 required, forbidden : iterable of (str, str), default=()
     Edges that the graph must have, and edges that it must not have.
@@ -260,7 +260,7 @@ max_parents : int, optional
     The largest number of parents of a node; by default one per ten rows.
 strict : bool, default=False
     Use gamma = 0 with the automatic score, which then is BIC for linear data: more edges, so fewer
-    false separations where effects are weak, but also fewer true ones.
+    false separations if effects are weak, but also fewer true ones.
 discrete : str or iterable of str, default=()
     Numeric columns to treat as classes.
 transform : {"none", "rank"}, default="none"
@@ -268,7 +268,7 @@ transform : {"none", "rank"}, default="none"
 target : str, optional
     A column whose independence of other columns matters most. After the search, each column that
     is not next to it is tested for a direct edge, with a non-linear test on the rows, and edges
-    are added where the data reject that there is none; see ``rejections`` of
+    are added if the data reject that there is none; see ``rejections`` of
     :func:`search_graph`'s result.
 random_state : int, numpy Generator or None, default=None
     Seed of the random moves of ``"hc"`` with restarts; nothing else is random.
@@ -292,22 +292,23 @@ Graph
 
 Notes
 -----
-*Missing values.* They are values: whether one is missing may depend on others, and others on it. A
-missing class is one more category. A missing number is filled in by the mean of its column, and a
-further node of zeros and ones, such as ``"age is missing"``, tells which ones are (if at least five
-are missing and five are not; columns that are missing in the same rows share one). The graph knows
-these nodes as its `indicators`: whoever knows the age knows whether it is missing, so that
-``graph.oracle(target, features)`` takes both nodes for one feature. Values are not predicted from
-other columns: they would carry over what those know, and the column would seem to separate them
-from their effects even where it is missing. Dates and times are numbers.
+*Missing values.* They are treated as values: whether a value is missing may depend on other columns
+and affect them. A missing class is one more category. A missing number is replaced by the mean of
+its column, and an additional node of zeros and ones, such as ``"age is missing"``, indicates the
+missing values (if at least five are missing and five are not; columns that are missing in the same
+rows share one). These nodes are the graph's `indicators`: a known feature includes whether it is
+missing, so ``graph.oracle(target, features)`` treats both nodes as one feature. Missing values are
+not imputed from other columns: they would carry over information from those, and the column would
+seem to separate them from their effects even in rows where it is missing. Dates and times are
+numbers.
 
 *Rows on disk.* A first pass finds categories and missing values, others the moments of the columns
 and of their basis functions; memory does not grow with the rows. Functions are fitted to at most
 65,536 evenly spread rows, and likelihoods that moments do not give use at most 20,000. Tables in
 memory use the same rows, so that the graph is the same. If classes have more than half a million
-distinct rows, so many evenly spread ones are counted.
+distinct rows, only half a million evenly spread rows are counted.
 
-*Columns without information of their own* are named in a warning. A constant is isolated. Of
+*Columns that add no information* are named in a warning. A constant is isolated. Of
 columns that are copies of each other, up to shift and scale or the names of categories, one is
 searched and becomes the only parent of the others: given it they add nothing, and without it
 they are never separated from what it depends on. Discrete columns with more categories than
@@ -356,7 +357,7 @@ def score_graph(
 
 
 def _split_options(options: Options, method: str) -> tuple[Options, Options]:
-    """Return the options of the score and those of the search."""
+    """Return the options of the score and the options of the search."""
     of_scores = score_options()
     # The named parameters cannot be among the options, but may have been meant.
     named = tuple(inspect.signature(search_graph).parameters)

@@ -28,7 +28,7 @@ class Moments:
     """The number of rows, the means and the covariances of some variables. Immutable.
 
     The centered cross-products ``scatter = sum over rows (x - mean)(x - mean)'`` are stored, so
-    that moments of parts of the data merge into those of the whole, exactly up to rounding.
+    that moments of parts of the data merge into moments of the whole, exactly up to rounding.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ class Moments:
         batches : iterable of arrays or data frames
             All with the same columns; the columns of frames may be in any order.
         names : iterable of str, optional
-            The columns; by default those of the first batch.
+            The columns; by default the columns of the first batch.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""A quick look at how much a graph of a table may separate, before one is learned in earnest."""
+"""A quick preview of how much a graph of a table may separate, before one is learned."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dsage.data.inputs import Inputs
 from dsage.graphs import Graph, Oracle
 from dsage.structure.learn import search_graph
 
-# Rows that are looked at, and columns from which on a tabu search alone must do.
+# Number of rows that are used, and of columns from which only a tabu search is run.
 _MAX_ROWS, _MANY_COLUMNS = 10_000, 200
 
 

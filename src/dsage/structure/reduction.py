@@ -1,4 +1,4 @@
-"""Remove columns without information of their own before a search, and restore them after it."""
+"""Remove columns that add no information before a search, and restore them after it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Reduction:
     to, so that no false separation arises. The copy that the constraints restrict least is kept.
     With `keep_all`, nothing is left out. `data` is None if no column is left to search. The
     `indicators` of missing values are columns that the user does not have, and cannot drop. The
-    columns in `merged` have lost categories, and if they are constant, it is told elsewhere.
+    columns in `merged` have lost categories; if they are constant, another warning says so.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ def _find_degeneracies(data: Data) -> Degeneracies:
 
 
 def most_categories(n_rows: int) -> float:
-    """Return the largest number of categories of which a graph can be learned from so many rows."""
+    """Return the largest number of categories that a graph can be learned with."""
     return max(_MAX_RARE_CATEGORIES, n_rows / 2)
 
 

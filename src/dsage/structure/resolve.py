@@ -41,7 +41,7 @@ _MARGINAL = (
 )
 # Why SAGE values need none.
 _PLAIN = "SAGE values are estimated fastest without one"
-# With fewer columns, a graph is learned faster than it is worth to look at the table before.
+# With fewer columns, a graph is learned so fast that a preview does not pay off.
 _MANY_COLUMNS = 20
 # With fewer rows, graphs of halves are not informative.
 _MIN_RESAMPLED_ROWS = 40
@@ -51,7 +51,7 @@ _MIN_RESAMPLED_ROWS = 40
 class GraphFound:
     """The separations to use, and how they were found.
 
-    `is_asked` is whether the user asked for a graph: others are used only where they save work.
+    `is_asked` is whether the user asked for a graph: others are used only if they save work.
     """
 
     oracle: Oracle | None  # None if nothing is separated
@@ -77,14 +77,14 @@ def find_graph(
     progress: bool,
     knowledge: Knowledge | None = None,
 ) -> GraphFound:
-    """Return what separates features from the target, for the `graph` argument of `explain`.
+    """Return the graph or oracle of a run, for the `graph` argument of `explain`.
 
     `is_of_classes` is whether the target is a class, possibly written as a number; `is_marginal`
-    whether the sampler ignores what is known, `is_plain` whether nothing may be skipped;
-    `why_spare` tells from rough separations why no graph need be learned, if none need be. With
+    whether the sampler ignores the known features, `is_plain` whether nothing may be skipped;
+    `why_spare` returns, from rough separations, why no graph need be learned, if so. With
     `min_share`, only separations that this share of the graphs of resamples have are used. No graph
-    is learned for a target of several columns. `knowledge` is what a learned graph has to agree
-    with. What was found before is returned as it is.
+    is learned for a target of several columns. A learned graph has to agree with `knowledge`.
+    A previous result is returned unchanged.
     """
     knowledge = knowledge or Knowledge()
     if isinstance(graph, GraphFound):
@@ -134,7 +134,7 @@ def find_graph(
 
 
 def is_learned(graph: object) -> bool:
-    """Return whether an argument asks for a graph that is learned: a name, or a function."""
+    """Return whether an argument requests a learned graph: a name, or a function."""
     if isinstance(graph, str):
         names = tuple(dict.fromkeys(("auto", "learn", *METHODS)))
         check_member(graph, names, "graph", "the names of graphs")
@@ -290,7 +290,7 @@ def _search(
     options: Mapping[str, Any],
     searching: Mapping[str, Any],
 ) -> SearchResult:
-    """Search a graph in the training rows, or in all rows where these are some of more on disk."""
+    """Search a graph in the training rows, or in all rows on disk if these are a sample of them."""
     if inputs.source is None:
         return search_graph(table, **searching, **options)
     every = Stream(inputs.source, columns, discrete=options["discrete"])
@@ -299,9 +299,9 @@ def _search(
 
 
 def _rare_classes(table: Any, inputs: Inputs) -> list[str]:  # noqa: ANN401
-    """Return the classes with so few rows a category that a graph would merge some; warn of them.
+    """Return the classes with so few rows per category that a graph would merge some; warn of them.
 
-    Merged categories might hide what the class tells about the target.
+    Merging categories might hide how the target depends on the class.
     """
     columns = Table(table, discrete=inputs.discrete)
     for at in np.flatnonzero(inputs.layout.n_categories):
@@ -310,8 +310,8 @@ def _rare_classes(table: Any, inputs: Inputs) -> list[str]:  # noqa: ANN401
     if names:
         start = f"Column {names[0]!r} has" if len(names) == 1 else f"Columns {shown(names)} have"
         warn(
-            f"{start} hardly any category that occurs twice: the graph cannot tell what depends on"
-            " them, and never takes them for separated from the target."
+            f"{start} hardly any category that occurs twice: what depends on them cannot be "
+            "learned, and the graph never separates them from the target."
         )
     return names
 

@@ -17,9 +17,9 @@ from dsage.structure.blocks import N_TERMS, NEGENTROPY, negentropy
 Floats = npt.NDArray[np.float64]
 Singles = npt.NDArray[np.float32]
 
-# Rows that are looked at, and columns whose functions are in memory at once.
+# Number of rows that are used, and of columns whose functions are in memory at once.
 _MAX_ROWS, _CHUNK = 4_000, 128
-# Functions of a column, beside the column itself, that are looked at together.
+# Numbers of functions of a column, in addition to the column itself, that are tested together.
 _SIZES = (3, N_TERMS - 1)
 # A column is suspect if it gains as large a share of what it must.
 _SHARE = 0.5
@@ -39,7 +39,7 @@ def find_suspects(
     """Return the columns that may be curved, those that gain most first.
 
     In linear-Gaussian data, no function of a column that is uncorrelated with the column itself is
-    correlated with the residuals of a linear regression. So one product of matrices tells for all
+    correlated with the residuals of a linear regression. So one product of matrices shows for all
     pairs of columns whether functions of one may explain the other. It uses 4,000 rows at most,
     evenly spread, and 7 functions of each column, and ignores what functions of several columns
     have in common: columns that it finds must be looked at more closely. Numbers that are not
@@ -67,7 +67,7 @@ def find_suspects(
         related = residuals.T @ functions.reshape(n_rows, -1) / np.float32(n_rows)
         explained = (related**2).reshape(n_nodes, -1, N_TERMS - 1).cumsum(axis=2)
         for size in _SIZES:
-            # What chance explains, and three standard deviations of it.
+            # The share explained by chance, plus three standard deviations of it.
             chance = (size + 3 * np.sqrt(2 * size)) / n_rows
             surplus = explained[:, :, size - 1].astype(np.float64) - chance
             worth = 0.5 * rows.n_rows * surplus - _SHARE * (size * price + margin)

@@ -53,11 +53,11 @@ def indicators(data: Data) -> dict[str, tuple[str, ...]]:
 
 
 def merged_categories(data: Data) -> Iterator[str]:
-    """Yield what to tell about classes whose rare categories were merged."""
+    """Yield warnings about classes whose rare categories were merged."""
     for name, n_others in (data.merged if isinstance(data, Rows) else {}).items():
         start = f"Most categories of {name!r} occur too rarely to learn a graph from them:"
         yield (
-            f"{start} those with fewer than 5 rows are taken for one."
+            f"{start} those with fewer than 5 rows are merged into one."
             if n_others
             else f"{start} it stays isolated in the graph."
         )
@@ -66,7 +66,7 @@ def merged_categories(data: Data) -> Iterator[str]:
 def rows_of(data: Any, source: Data) -> Any:  # noqa: ANN401
     """Return the rows for a score of the user's own: as passed, or with missing values filled in.
 
-    `source` is what `as_data` made of the data.
+    `source` is the result of `as_data`.
     """
     if isinstance(source, Stream):
         advice = "Read the file first: a score of your own receives a data frame"

@@ -41,7 +41,7 @@ class Stability:
     def oracle(
         self, target: str, features: Iterable[str] | None = None, *, share: float = 0.9
     ) -> Consensus:
-        """Return an oracle that separates only where at least `share` of the graphs agree.
+        """Return an oracle that separates only if at least `share` of the graphs agree.
 
         Parameters
         ----------
@@ -97,13 +97,13 @@ def stability(
     Parameters
     ----------
     data : data frame or array
-        The observations. Missing values are as for :func:`dsage.learn_graph`, and filled in once.
+        The observations. Missing values are treated as in :func:`dsage.learn_graph`, once for all.
     n : int, default=50
         The number of resamples.
     resample : {"half", "bootstrap"}, default="half"
         Random halves of the rows, in complementary pairs (Shah & Samworth, 2013), or bootstrap
-        samples. Repeated rows look like evidence, so graphs of bootstrap samples have false edges
-        and agree on fewer separations.
+        samples. Repeated rows look like additional evidence, so graphs of bootstrap samples have
+        false edges and agree on fewer separations.
     method, score, **options
         As for :func:`dsage.learn_graph`; a score of your own must be a callable.
     n_jobs : int, optional

@@ -340,7 +340,7 @@ def edited(path, changes, header=None):
 @pytest.mark.parametrize(
     ("header", "changes", "message"),
     [
-        (lambda header: {"format": 5}, lambda arrays: {}, "does not say of which run"),
+        (lambda header: {"format": 5}, lambda arrays: {}, "does not identify its run"),
         (lambda header: header | {"entropy": [1]}, lambda arrays: {}, "invalid literal"),
         (lambda header: header | {"entropy": "-1"}, lambda arrays: {}, "its seed is negative"),
         (lambda header: [], lambda arrays: {}, "not a mapping"),

@@ -55,12 +55,12 @@ def test_a_time_limit_is_kept_within_a_tenth(clock, seconds_a_unit, recwarn):
     assert 8.0 < clock.now <= 11.0
     assert np.isfinite(found.se).all()
     # Only where two units take longer than the limit, the values rest on fewer rows.
-    is_told = any("the values rest on few rows" in str(each.message) for each in recwarn)
+    is_told = any("the values are based on few rows" in str(each.message) for each in recwarn)
     assert is_told == (seconds_a_unit > 5.0)
 
 
 @pytest.mark.parametrize("seconds_a_unit", [0.4, 4.1, 30.0])
-@pytest.mark.filterwarnings("ignore:The model is slow")
+@pytest.mark.filterwarnings("ignore:The model is too slow")
 def test_a_run_that_the_clock_ended_goes_on_as_if_it_had_not(clock, seconds_a_unit):
     whole = refine(begin(clock, seconds_a_unit), stopping=NOrderings(80))
     ended = begin(clock, seconds_a_unit)

@@ -1,1 +1,1 @@
-"""What an estimation adds up: means over units, sums by row, the first level, the history."""
+"""Accumulators of an estimation: means over units, sums by row, the first level, the history."""

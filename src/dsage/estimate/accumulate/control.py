@@ -24,20 +24,20 @@ FIRST_UNIT = 1 << 41
 _AT_ONCE, _CELLS_AT_ONCE, _TRUSTED = 128, 1 << 19, 16
 MOST_COALITIONS = 1 << 16
 """Most coalitions of a cheap game that are evaluated to average over all orderings."""
-# Batches between those of a game and of the next one, and those from which slopes are estimated.
+# Offsets of batch numbers: from one game to the next, and for the batches that estimate slopes.
 _APART, _PILOT = 1 << 36, (1 << 41) + (1 << 40)
 _STATE = ("counts", "means", "spreads", "slopes")
-# What all orderings may cost: so many times one ordering of the cheapest game, and that times the
-# units of the main term plus four.
+# Highest cost of all orderings, in orderings of the cheapest game, per unit of the main term
+# (plus four units).
 _MOST_TIMES = 1024
-# Pieces that are computed ahead: those of the last refinement, and a share of them.
+# Pieces that are computed ahead, as a multiple of the pieces of the last refinement.
 _AHEAD = 1.25
 # Seconds of an ordering, about, for each unit of a game's `cost`.
 SECONDS_A_COST = 4e-8
 
 
 class CheapWalk:
-    """What features add along orderings in a cheap game, without risks of single rows.
+    """The surpluses of features along orderings in a cheap game, without risks of single rows.
 
     `value` maps coalitions (n, n_features) to their values (n, ...); `along` maps orderings to
     what their features add, (n_orderings, n_features, ...).
@@ -64,7 +64,7 @@ class CheapWalk:
         )
 
     def __call__(self, orders: Orders) -> Floats:
-        """Return what features add along orderings, in the order of the features."""
+        """Return the surpluses along orderings, in the order of the features."""
         known = prefixes(orders)
         if self._oracle is not None and self._is_at_boundaries:
             boundaries, place = self._oracle.distinct_boundaries(known)
@@ -88,17 +88,17 @@ class Control:
     """The mean over orderings of the surpluses of a cheap game, (n_columns,).
 
     Below the cheap game there may be cheaper ones that resemble it. With c_0 the surpluses of the
-    game, c_1, c_2, ... those of the cheaper ones, and slopes b_1, b_2, ...,
+    game, c_1, c_2, ... the surpluses of the cheaper ones, and slopes b_1, b_2, ...,
 
         mean of c_0 = mean of (c_0 - b_1 c_1) + b_1 mean of (c_1 - b_2 c_2) + ...,
 
-    each a mean over orderings of its own: most over those of the cheapest game, which cost least.
+    each a mean over its own orderings: the cheapest game has the most of them.
 
     Parameters
     ----------
     walks : sequence of callables
-        What features add along orderings, (n_orderings, n_columns), in the game and in the cheaper
-        ones, the dearest first.
+        The surpluses along orderings, (n_orderings, n_columns), in the game and in the cheaper
+        ones, the most expensive first.
     orderings : Orderings
         The orderings.
     n_columns : int
@@ -137,7 +137,7 @@ class Control:
         self._last_level, self._n_pieces = 0, 0
 
     def state(self) -> Arrays:
-        """Return what has been added up, by name."""
+        """Return the accumulated sums, by name."""
         return {name: vars(self)[f"_{name}"] for name in _STATE}
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -153,7 +153,7 @@ class Control:
 
     @property
     def _cost(self) -> float:
-        """What the orderings so far cost."""
+        """The cost of the orderings so far."""
         return float(self._counts @ self._costs) * self._orderings.batch_size
 
     @property
@@ -196,7 +196,7 @@ class Control:
     ) -> bool:
         """Add units until the variances sum to at most `bound`, or the limit is reached.
 
-        They also end where a second of them takes less than `rate` away from the variance, as a
+        They also end if a second of them takes less than `rate` away from the variance, as a
         second of the main term takes more. With `wanted`, (n_columns,), the sums are over these
         columns. Return False if the time `is_over` before that.
         """

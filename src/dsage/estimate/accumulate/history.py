@@ -22,7 +22,7 @@ class History:
     Attributes
     ----------
     n_units : int array of shape (n_looks,)
-        Independent pieces that the errors rest on: units, or rows where all orderings were
+        Independent pieces that the errors are based on: units, or rows if all orderings were
         enumerated.
     n_evaluated : int array of shape (n_looks,)
         Pairs of a coalition and a row that were evaluated.

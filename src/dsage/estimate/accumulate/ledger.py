@@ -69,7 +69,7 @@ class Ledger:
         self._squares = np.zeros((n_terms, n_rows, n_features))
         # Covariances of terms between replicates, summed over closed epochs, by row.
         self._closed = np.zeros((n_terms, n_terms, n_rows, n_features))
-        # Covariances of one replicate in all epochs; None where they have to be computed anew.
+        # Covariances of one replicate in all epochs; None if they have to be recomputed.
         self._covariance: Floats | None = None
 
     def state(self) -> Arrays:
@@ -85,7 +85,7 @@ class Ledger:
     def add(self, term: int, shard: int, surplus: Floats, wanted: Mask | None = None) -> None:
         """Add the surpluses of a unit on a shard, (n_rows, n_replicates, n_features).
 
-        With `wanted`, only those of these features.
+        With `wanted`, only for these features.
         """
         rows = self._at.get(shard)
         if rows is None:
@@ -105,7 +105,7 @@ class Ledger:
         self._squares[term, rows][:, at] += mean * mean
 
     def _by_row(self, counts: Floats) -> Floats:
-        """Return counts of shards, (n_shards, n_features), as those of their rows."""
+        """Return counts of shards, (n_shards, n_features), as counts of their rows."""
         return counts[self._shards]
 
     def next_epoch(self) -> None:
@@ -182,13 +182,13 @@ class Ledger:
         for term in terms:
             count = self._by_row(self._counts[term])[visited]
             rows += self._sums[term][visited] / count
-            # Within epochs: the variance of their noise is part of that of the draws.
+            # Within epochs: the variance of their noise is part of the variance of the draws.
             freedom = self._by_row(self._freedom[term])[visited].sum(axis=0)
             if freedom.any():
                 spread = (self._squares[term] - self._explained(term))[visited].sum(axis=0)
                 shares = np.ascontiguousarray(1.0 / count.T).mean(axis=1)
-                told = np.maximum(spread, 0.0) / np.maximum(freedom, 1.0) * shares
-                noise += np.where(freedom > 0, told, 0.0)
+                known = np.maximum(spread, 0.0) / np.maximum(freedom, 1.0) * shares
+                noise += np.where(freedom > 0, known, 0.0)
         # A weighted mean is a ratio, so the weights alone must not add to the variance.
         weights = self._weights[visited]
         rows -= np.outer(weights - 1.0, rows.sum(axis=0) / max(weights.sum(), 1e-300))

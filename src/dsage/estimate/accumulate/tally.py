@@ -34,8 +34,8 @@ class Tally:
     A unit is evaluated on one shard; each pass visits every shard once. The estimate is the mean
     over shards, weighted by their rows, of the means over their units. The variance between units
     of one shard and epoch estimates the error from orderings. Until there are enough of these, the
-    variance between all units takes its place; it includes that of the rows, so it is too large
-    rather than too small.
+    variance between all units takes its place; it includes the variance between rows, so it is too
+    large rather than too small.
 
     With a control c of known mean m, the estimate is ``mean of x - beta (mean of c - m)``, and
     beta is the slope of x on c over units, shared by all features.
@@ -102,7 +102,7 @@ class Tally:
 
     @property
     def slope(self) -> float:
-        """The slope on the control: 0 if it does not vary but for rounding, or of too few units."""
+        """The slope on the control: 0 if it varies only by rounding, or with too few units."""
         spread = np.where(self._is_within, self._within, self._between)
         rounding = self.n_units * _ROUNDING**2 * (self._all_mean**2).sum()
         if self.n_units < 3 or not spread[2].sum() > rounding:

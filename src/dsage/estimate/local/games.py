@@ -1,4 +1,4 @@
-"""Games of single rows: what is explained of each row, and where its values start and end."""
+"""Games of single rows: the quantity explained for each row, and its start and end values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dsage.games.output import OutputGame
 
 @dataclass(frozen=True, eq=False)
 class RowGame:
-    """A game whose values are those of single rows.
+    """A game with values for single rows.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ def as_row_game(game: object) -> RowGame:
     if isinstance(game, Game) and isinstance(inner, OutputGame):
         members = game.members
         groups = None if members is None else Groups(members, inner.feature_names)
-        # What a linear predictor sees is not what happens when features are set.
+        # A linear predictor describes observed features, not interventions on them.
         is_seen = inner.interventions is None
         cheap = partial(inner.linear_game, groups) if is_seen else None
         base, full = inner.base_value, inner.predictions
@@ -84,7 +84,7 @@ def as_row_game(game: object) -> RowGame:
 
 
 class _Together(Wrapped):
-    """A game of losses without what the loop of SAGE values asks for: outputs apart, weights."""
+    """A game of losses without the extras of the loop of SAGE values: separate outputs, weights."""
 
     def __init__(self, game: Game) -> None:
         super().__init__(game)

@@ -72,7 +72,7 @@ class LinearSteps(CheapWalk):
     """Contributions of features to the coefficients, and so to the outputs, of a linear game.
 
     Called with orderings, it returns them as (n_orderings, n_features, n_columns), with the columns
-    that stand for the features.
+    that represent the features.
     """
 
     def __init__(self, game: LinearOutput, oracle: Oracle | None, semantics: str) -> None:
@@ -164,7 +164,7 @@ class LocalPlan(Plan):
     """The terms of an estimate of local values, see :func:`~dsage.estimate.run_local`.
 
     The columns of the loop are pairs of a row and a feature. Rows are processed in chunks, see
-    `chunks`: each is a plan of its own, which evaluates a batch of orderings on all its rows.
+    `chunks`: each has its own plan, which evaluates a batch of orderings on all its rows.
 
     Attributes
     ----------

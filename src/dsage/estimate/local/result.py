@@ -20,7 +20,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class RowAudit:
-    """What separation changes: the values with a graph minus those without, by row and feature.
+    """The effect of separation: the values with a graph minus without, by row and feature.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class RowAudit:
     def matters(self, values: Floats, confidence: float = 0.95) -> Mask:
         """Return which differences are significantly above 2 % of the range of the values.
 
-        The significance is that of all rows and features at once.
+        The tests are simultaneous for all rows and features.
         """
         low, high = simultaneous_intervals(
             self.differences.ravel(), self.se.ravel(), confidence, df=self.df.ravel()
@@ -173,13 +173,13 @@ class LocalEstimate(WithErrors, Finished):
         return left
 
     def balanced(self) -> LocalEstimate:
-        """Return the estimate with values that add up exactly, where only errors prevent it.
+        """Return the estimate with values that add up exactly, if only errors prevent it.
 
         Plain values of predictions add up to the prediction minus the base value, except for
-        errors of draws. What they leave is divided among them in proportion to their variances,
-        which is optimal for independent errors; where all of these are zero, in proportion to the
+        errors of draws. The remainder is divided among them in proportion to their variances,
+        which is optimal for independent errors; if all of these are zero, in proportion to the
         squares of the values. Values with an oracle, and those of losses, are
-        returned as they are.
+        returned unchanged.
         """
         if self.estimand == "d-sage" or self.is_loss:
             return self

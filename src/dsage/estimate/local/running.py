@@ -36,7 +36,7 @@ def run_local(
 
     With ``v_x(S) = f_S(x) = E[f(X) | x_S]``, the local value of feature j at row x is the mean over
     orderings of ``f_{S+j}(x) - f_S(x)``, S the features before j. Without an oracle these are
-    conditional SHAP values, and those of a row sum to its prediction minus the mean prediction.
+    conditional SHAP values, which sum for each row to its prediction minus the mean prediction.
     With an oracle, each coalition is replaced by its Markov boundary (d-SHAP): for a model that is
     optimal for squared error or cross entropy the values are the same, and separated features
     contribute exactly zero. For other models they sum to the part of the prediction that the Markov
@@ -60,7 +60,7 @@ def run_local(
         Show a progress bar for each chunk, or a listener; see :func:`~dsage.estimate.run`.
     checkpoint : str, Path or Checkpoint, optional
         A file for the state of the run; see :func:`~dsage.estimate.run`. Further chunks of rows
-        have files of their own beside it.
+        have their own files next to it.
     **options
         As for :class:`~dsage.estimate.Plan`, except that `audit` is False by default;
         `rows_per_ordering` is the number of rows per chunk, by default as many as have about
@@ -103,13 +103,13 @@ def _run(
     first: Checkpoint | None,
     options: dict[str, Any],
 ) -> LocalEstimate:
-    """Estimate the chunks of rows in turn, each with a checkpoint of its own."""
+    """Estimate the chunks of rows in turn, each with its own checkpoint."""
     if first is not None and options.get("random_state") is None:
         options["random_state"] = first.entropy()
     plan = LocalPlan(game, oracle=oracle, **options)
     chunks = plan.chunks()
     if stopping is None and not plan.is_given:
-        # The values are those of single rows, so that no other rows matter.
+        # The values are for single rows, so there is no error from the choice of rows.
         stopping = Tolerance()
     rule = split_time(stopping, len(chunks))
     found: list[Estimate] = []

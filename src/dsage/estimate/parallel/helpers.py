@@ -1,8 +1,8 @@
-"""Processes that help with a long run without being asked to, where that is safe.
+"""Processes that help with a long run automatically, if that is safe.
 
 The process of the run answers requests itself. If that takes longer than some seconds, it starts
-helpers on the idle processors, goes on until they have the game, and then shares the requests with
-them. The answers are the same to the bit. The progress bar and the log name the processes.
+helpers on the idle processors, continues until they have the game, and then shares the requests
+with them. The answers are the same to the bit. The progress bar and the log name the processes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SECONDS_IDLE = 60
 _MOST_BYTES = 2**27
 # Requests that are under way for each helper: one to work on, and the next one.
 _AT_ONCE = 2
-# What keeps a helper to one processor. joblib's count is what some models go by.
+# Settings that keep a helper to one processor; some models use joblib's count.
 _ONE = dict.fromkeys(
     (
         "OMP_NUM_THREADS",
@@ -62,9 +62,9 @@ logger = logging.getLogger("dsage")
 class Helpers:
     """Answers the requests of a run in this process, and in others once the run is long.
 
-    There are none where the user said how many jobs there should be, by `n_jobs` or by joblib, or
+    There are none if the user said how many jobs there should be, by `n_jobs` or by joblib, or
     that there should be one thread, by ``OMP_NUM_THREADS``; in a process or a thread that is itself
-    one of several; where processors or memory are busy; and for games that may not be copied, see
+    one of several; if processors or memory are busy; and for games that may not be copied, see
     :attr:`dsage.games.Game.may_be_copied`.
     """
 
@@ -143,8 +143,8 @@ class Helpers:
                 text = "starting helper processes: %d (n_jobs=1 prevents it)"
                 logger.info(text, self._n_helpers)
         except Exception as error:
-            # What is too large, or cannot be copied or started, is no error: this process goes on
-            # alone.
+            # It is not an error if a game is too large, or if a process cannot be copied to or
+            # started: this process continues alone.
             logger.info("no helper processes: %r", error)
             self._is_refused = True
 
@@ -161,12 +161,12 @@ class Helpers:
         found: dict[int, Floats],
         on_piece: OnPiece | None,
     ) -> list[Any]:
-        """Answer what is left together with the helpers; return their warnings."""
+        """Answer the remaining requests together with the helpers; return their warnings."""
         sent: dict[Future[Any], int] = {}
         try:
             return self._share_with(game, requests, left, found, on_piece, sent)
         except BaseException:
-            # After an interrupt, nobody waits for what was not begun.
+            # After an interrupt, tasks that have not started are cancelled.
             for future in sent:
                 future.cancel()
             raise
@@ -206,7 +206,7 @@ class Helpers:
                     warned += done.warned
                     continue
                 # A new helper needs the game. An error is best raised here; if it does not occur
-                # here, or a helper died, this process goes on alone.
+                # here, or a helper died, this process continues alone.
                 self._is_working, has_game = done is None and future.exception() is None, False
                 self._is_refused = not self._is_working
                 left.append(at)
@@ -229,7 +229,7 @@ class _Executors:
         self._of = (0, 0)
 
     def get(self, n_helpers: int) -> Any:  # noqa: ANN401
-        """Return an executor of so many processes, a new one if the last is broken.
+        """Return an executor with this many processes, a new one if the last is broken.
 
         The executor of a process that was forked from this one would wait for threads that are not
         there.

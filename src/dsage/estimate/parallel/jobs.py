@@ -37,7 +37,7 @@ Meanwhile = Callable[[Callable[[], bool]], None]
 
 @contextmanager
 def _beside(work: Meanwhile | None) -> Iterator[None]:
-    """Let a thread work until the end of the block; what it raises is raised where it matters."""
+    """Let a thread work until the end of the block; errors in it are ignored here."""
     if work is None:
         yield
         return
@@ -47,7 +47,7 @@ def _beside(work: Meanwhile | None) -> Iterator[None]:
         with suppress(Exception), single_blas():
             work(is_over.is_set)
 
-    # The thread has the settings of this one, such as those of NumPy for errors.
+    # The thread inherits the settings of this one, such as NumPy's error handling.
     thread = Thread(target=copy_context().run, args=(run,), name="dsage-beside", daemon=True)
     thread.start()
     try:
@@ -67,14 +67,14 @@ def check_n_jobs(n_jobs: int | None) -> int | None:
 class Jobs:
     """Evaluate requests with joblib: see :data:`dsage.games.cached.Evaluate`.
 
-    The number of jobs counts as in joblib: -1 for all processors; by default that of
+    The number of jobs counts as in joblib: -1 for all processors; by default the number of
     ``joblib.parallel_config``, or else one, which gets :class:`~dsage.estimate.parallel.helpers.\
-Helpers` in long runs. The backend is also that of joblib, such as
+Helpers` in long runs. The backend is also joblib's, such as
     ``joblib.parallel_config(backend="dask")`` for a cluster.
 
     `on_piece` is called between requests that are answered one after the other in this process,
     with the number of those that are done, and of all. `meanwhile` is called in a thread while
-    other processes answer, with a function that tells whether they have done so.
+    other processes answer, with a function that returns whether they have done so.
     """
 
     def __init__(self, n_jobs: int | None = None) -> None:
@@ -92,7 +92,7 @@ Helpers` in long runs. The backend is also that of joblib, such as
 
     @property
     def n_helpers(self) -> int:
-        """The processes that help now although nobody asked for them."""
+        """The number of processes that currently help automatically, without `n_jobs`."""
         return self._helpers.n_working
 
     def __call__(self, game: Game, requests: Sequence[Request]) -> list[Floats]:
@@ -119,7 +119,7 @@ Helpers` in long runs. The backend is also that of joblib, such as
                     joblib.delayed(work_here)(game, bundle, n_threads) for bundle in bundles
                 )
             else:
-                # Where processes are forked, a copy of this thread's locks would never be free.
+                # If processes are forked, a copy of this thread's locks would never be free.
                 is_safe = self._cluster is not None or type(backend).__name__ == "LokyBackend"
                 with _beside(self.meanwhile if is_safe else None):
                     done = self._send(game, bundles)
@@ -181,7 +181,7 @@ Helpers` in long runs. The backend is also that of joblib, such as
         return done
 
     def _bundle(self, requests: Sequence[Request], n_jobs: int) -> list[list[Request]]:
-        """Return requests in tasks of about a second, or less where there is not much to do.
+        """Return requests in tasks of about a second, or less if there is not much to do.
 
         There are a few tasks per job, so that slower jobs get fewer of them.
         """

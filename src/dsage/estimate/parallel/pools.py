@@ -97,7 +97,7 @@ def single_blas() -> Iterator[Any]:
 def steady_digits(n_threads: int | None = None) -> Iterator[None]:
     """Let a model predict the same last digits everywhere, with `n_threads` threads of OpenMP.
 
-    A model with jobs of its own uses one: the processors are busy, and the last digits of a forest
+    A model with its own jobs uses one: the processors are busy, and the last digits of a forest
     that sums its trees in several threads vary.
     """
     with (

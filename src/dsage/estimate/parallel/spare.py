@@ -1,4 +1,4 @@
-"""What the machine has to spare for helpers: processors and memory."""
+"""Processors and memory that the machine can spare for helpers."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import joblib
 
 # Processors that are used at most, this process included.
 _MOST_PROCESSORS = 4
-# Bytes that a process needs for the libraries and for its work, beside the game that it is sent.
+# Bytes that a process needs for the libraries and its work, in addition to its copy of the game.
 _BYTES_A_PROCESS = 2**29
-# Of the free memory, and of all memory where nobody says what is free: what helpers may take.
+# Shares that helpers may use: of the free memory, or of all memory if the free memory is unknown.
 _SHARE_OF_FREE, _SHARE_OF_ALL = 0.5, 0.25
 _GROUPS = Path("/sys/fs/cgroup")
 
@@ -30,13 +30,13 @@ def count_processors() -> int:
 def count_idle(n_bytes: int) -> int:
     """Return for how many helpers there are idle processors and memory.
 
-    `n_bytes` is the size of the game that each of them is sent. Busy processors are those of the
-    last minute, of this process and all others.
+    `n_bytes` is the size of the game that each of them is sent. Busy processors are averaged over
+    the last minute, for this process and all others.
     """
     n_most = min(count_processors(), _MOST_PROCESSORS) - 1
     load = _load()
     if load is not None:
-        # The load is that of the machine, of which this process may use a part.
+        # This is the load of the whole machine, though this process may use only a part of it.
         n_most = min(n_most, round((os.cpu_count() or 1) - load))
     free = free_bytes()
     if free is not None:
@@ -56,8 +56,8 @@ def _load() -> float | None:
 def free_bytes() -> int | None:
     """Return the bytes of memory that this process and new ones may still take, if it is known.
 
-    On Linux it is what the machine and the control groups of this process leave; elsewhere a part
-    of all memory.
+    On Linux it is the memory that the machine and the control groups of this process leave free;
+    elsewhere a part of all memory.
     """
     found = [_of_machine(), *_of_groups()]
     known = [each for each in found if each is not None]
@@ -79,7 +79,7 @@ def _of_machine() -> int | None:
 
 
 def _of_groups() -> list[int]:
-    """Return what each control group of this process leaves, of both versions of them."""
+    """Return the free memory of each control group of this process, in both versions."""
     try:
         lines = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
@@ -93,7 +93,7 @@ def _of_groups() -> list[int]:
         root = _GROUPS if not names else _GROUPS / "memory"
         most, used = ("memory.max", "memory.current") if not names else _OLD
         group = root / path.strip("/")
-        # In a container, the path may be that of the host; the root is then the group itself.
+        # In a container, the path may be the host's; the root is then the group itself.
         for place in {root, group, *group.parents}:
             if place == root or root in place.parents:
                 left = _left(place, most, used)
@@ -105,7 +105,7 @@ _OLD = ("memory.limit_in_bytes", "memory.usage_in_bytes")
 
 
 def _left(place: Path, most: str, used: str) -> int | None:
-    """Return what a control group leaves; pages of files that nobody uses count as free."""
+    """Return the free memory of a control group; inactive file pages count as free."""
     try:
         limit = (place / most).read_text(encoding="ascii").strip()
         if not limit.isdigit():

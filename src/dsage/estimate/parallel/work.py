@@ -1,4 +1,4 @@
-"""What workers do: answer requests to a game that they were sent once."""
+"""Work of the workers: they receive a game once, and answer requests to it."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _make_portable(error: Exception) -> Exception:
 
 @contextmanager
 def _record_warnings() -> Iterator[list[Warned]]:
-    """Record all warnings of a process of ours, and in threads those of the package.
+    """Record all warnings in our own processes, and only this package's warnings in threads.
 
     To record all is to change the filters of all threads, which may belong to the user's process.
     """

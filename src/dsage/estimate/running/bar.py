@@ -1,4 +1,4 @@
-"""A progress display: what a run will cost, its error and goal, and the time that is left."""
+"""A progress display: the expected cost of a run, its error and goal, and the time left."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from dsage.estimate.running.outlook import Outlook
 # Seconds between two updates of the time that is left.
 _SECONDS_A_TICK = 0.5
 SHORTEST = 1.0
-"""Seconds left from which it is worth a line what a run will cost."""
+"""Seconds left from which the expected cost of a run is shown."""
 
 Listener = Callable[[Outlook], None]
 """Receives the outlook of a run at each look."""
 
 
 class Bar:
-    """Show, in one line, how far a run is; and, in a line before, what it will cost."""
+    """Show the progress of a run in one line, and its expected cost in a line before."""
 
     def __init__(self, *, is_shown: bool) -> None:
         self._bar = make_bar(
@@ -44,7 +44,7 @@ class Bar:
         self._draw(outlook)
 
     def tick(self) -> None:
-        """Count the time that is left down, between two looks."""
+        """Count down the time that is left, between two looks."""
         passed = perf_counter() - self._looked_at
         if self._bar.disable or self._last is None or passed < _SECONDS_A_TICK:
             return
@@ -68,7 +68,7 @@ class Bar:
 
 
 def describe(outlook: Outlook) -> str:
-    """Return where a run stands, in words.
+    """Return the state of a run, in words.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def describe(outlook: Outlook) -> str:
 
 
 def describe_cost(outlook: Outlook) -> str:
-    """Return what a run will cost, in words, and what that rests on.
+    """Return a sentence about the cost of a run, and what the forecast is based on.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def _percent(share: float) -> str:
 
 
 def _round(number: int) -> int:
-    """Return a number with two digits, since an outlook has no more."""
+    """Return a number with two significant digits, since a forecast is not more precise."""
     digits = max(len(str(number)) - 2, 0)
     return round(number, -digits)
 

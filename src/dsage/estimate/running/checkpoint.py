@@ -18,7 +18,7 @@ from dsage.estimate.running.lock import FileLock
 _FORMAT = 5
 # Largest share of the time that is spent writing.
 _SHARE = 0.05
-# The arrays of a state that grow while a run goes on, by the start of their names.
+# Prefixes of the names of arrays in a state that grow during a run.
 _GROWING = ("history/", "memory/", "totals/terms/noted")
 _MAY_BE_NEGATIVE = "loop/refined_at"
 # Larger counts cannot come from a run.
@@ -55,7 +55,7 @@ class Checkpoint:
         self._mark: tuple[Plan, Fingerprint] | None = None
 
     def part(self, name: str) -> Checkpoint:
-        """Return the checkpoint of a part of a run, in a file of its own beside this one.
+        """Return the checkpoint of a part of a run, in its own file next to this one.
 
         Examples
         --------
@@ -107,7 +107,7 @@ class Checkpoint:
             raise refusal("checkpoint", "of this run", str(self.path), advice)
 
     def save(self, estimation: Estimation, *, is_last: bool = False) -> None:
-        """Write the state if it is due. If that fails, warn once and go on."""
+        """Write the state if it is due. If that fails, warn once and continue."""
         start = perf_counter()
         if not is_last and start - self._written_at < max(self.every, self._took / _SHARE):
             return
@@ -165,7 +165,7 @@ def _check_header(header: dict[str, Any], arrays: Arrays) -> None:
     """
     texts = header.get("texts")
     if not isinstance(texts, dict) or not all(isinstance(each, str) for each in texts.values()):
-        raise ValueError("it does not say of which run it is")
+        raise ValueError("it does not identify its run")
     header["entropy"] = int(str(header.get("entropy")))
     if header["entropy"] < 0:
         raise ValueError("its seed is negative")
@@ -175,7 +175,7 @@ def _check_header(header: dict[str, Any], arrays: Arrays) -> None:
 
 
 def _check_state(fresh: Arrays, found: Arrays) -> None:
-    """Refuse a state whose arrays have other names, types or shapes than those of a fresh one."""
+    """Refuse a state whose arrays have other names, types or shapes than a fresh state."""
     if differ := sorted(fresh.keys() ^ found.keys()):
         raise ValueError(f"its state has other parts: {differ[0]}")
     for name, own in fresh.items():

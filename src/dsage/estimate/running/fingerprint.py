@@ -34,7 +34,7 @@ _SAMPLER = "the risks of some coalitions (the sampler, its noise, or the model)"
 class Fingerprint(NamedTuple):
     """A description of a run: texts that must agree, and numbers that must nearly agree.
 
-    The keys say what they describe, in words for the user.
+    The keys are descriptions for the user.
     """
 
     texts: dict[str, str]
@@ -155,6 +155,6 @@ def _digest(*values: Any) -> str:  # noqa: ANN401
         if array.dtype.hasobject:
             digest.update(str(array.tolist()).encode())
         else:
-            # The bytes themselves, without a copy where they are contiguous.
+            # The bytes themselves, without a copy if they are contiguous.
             digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     return _DIGEST + digest.hexdigest()

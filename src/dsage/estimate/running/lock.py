@@ -26,7 +26,7 @@ class FileLock:
     """A lock of a file, in a second file with the suffix ``.lock``.
 
     The system lifts it when the process ends, also if it is killed. The thread that holds it may
-    take it several times. Where files cannot be locked, nothing is.
+    take it several times. If the system cannot lock files, nothing is locked.
 
     Parameters
     ----------
@@ -98,4 +98,4 @@ class FileLock:
         with suppress(OSError, ValueError):
             holder = f" It is the process {int(self._file.read_bytes()[:20])}."
         advice = f"Another run is using it.{holder} Wait until it ends, or use another path"
-        return refusal(self._parameter, "of no other run", str(self._path), advice, BlockingIOError)
+        return refusal(self._parameter, "not in use", str(self._path), advice, BlockingIOError)

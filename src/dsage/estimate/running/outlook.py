@@ -1,4 +1,4 @@
-"""What a run has reached, what it still takes, and what that rests on."""
+"""Forecast of a run: its current error, and the work and time that are left."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from dsage.estimate.running.stopping import (
     value_scale,
 )
 
-# Independent pieces from which errors are good for a forecast, though not for a decision.
+# Independent pieces from which errors suffice for a forecast, though not for a decision.
 _FEWEST_UNITS = 4
 
 
 class Outlook(NamedTuple):
-    """Where a run stands, and what it will take until a rule ends it.
+    """The current state of a run, and the work until a rule ends it.
 
     Attributes
     ----------
     error : float or None
-        Standard error, as a share of the range of the values: that of the feature that is furthest
-        from its goal, or the largest where there is no goal. None while it is unknown.
+        Standard error of the feature that is furthest from its goal, or the largest one if there is
+        no goal, as a share of the range of the values. None while it is unknown.
     goal : float or None
         The error with which this feature would meet the rule, as a share of the range; None if the
         rule does not depend on errors.
     n_units : int
-        Independent pieces that this rests on: units of orderings, or rows where all orderings are
-        enumerated.
+        Independent pieces that the error is based on: units of orderings, or rows if all orderings
+        are enumerated.
     n_evaluated : int
         Pairs of a coalition and a row that were evaluated so far.
     n_expected : int or None
@@ -47,7 +47,7 @@ class Outlook(NamedTuple):
     seconds_left : float or None
         Seconds until the end of the run; None if they are unknown.
     n_helpers : int
-        Processes that help with the run although nobody asked for them.
+        Processes that help with the run automatically, without `n_jobs`.
     """
 
     error: float | None
@@ -114,7 +114,7 @@ def look_ahead(rule: Stopping | None, estimate: Estimate, most_units: int | None
 def share_done(rule: Stopping, progress: Estimate) -> float | None:
     """Return the approximate share of the work that is done, or None if unknown.
 
-    Time is not work: it is up when it is.
+    Time limits are ignored: they do not limit the work itself.
 
     Examples
     --------
@@ -177,7 +177,7 @@ def _find_error(rule: Stopping | None, estimate: Estimate) -> tuple[float | None
 def _find_furthest(
     rule: DataTolerance | Tolerance | AbsoluteTolerance, progress: Estimate
 ) -> tuple[float, float] | None:
-    """Return the standard error furthest above the one that a rule allows, and that one."""
+    """Return the standard error furthest above what a rule allows, and the allowed one."""
     if progress.n_units < _FEWEST_UNITS or not np.isfinite(progress.se).all():
         return None
     allowed = np.broadcast_to(allowed_se(rule, progress), progress.se.shape)
@@ -188,9 +188,9 @@ def _find_furthest(
 
 
 def _narrowing(estimate: Estimate) -> float:
-    """Return the evaluations of a recent unit as a share of those of all units: at most 1.
+    """Return the evaluations of a recent unit as a share of the mean over all units: at most 1.
 
-    Units become smaller where some of the features need no more of them.
+    Units become smaller once some of the features need no more of them.
     """
     history = estimate.history
     if len(history) < 2:
@@ -204,7 +204,7 @@ def _narrowing(estimate: Estimate) -> float:
 
 
 def _pace(estimate: Estimate) -> float:
-    """Return the seconds of an evaluation: from the last looks, if there are several."""
+    """Return the seconds per evaluation: from the latest history, if it is long enough."""
     history = estimate.history
     first = (len(history) - 1) // 2
     n_between = estimate.n_evaluated - int(history.n_evaluated[first]) if len(history) > 1 else 0

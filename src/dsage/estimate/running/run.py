@@ -28,15 +28,15 @@ from dsage.games.base import Game
 
 # Parameters of `as_stopping`, which are easily mistaken for options of a run.
 _LIMITS = ("tolerance", "absolute", "top_k", "seconds", "n_orderings", "confidence", "min_units")
-# Units to make time for where it is too short for two of the usual size.
+# Number of units to aim for if the time is too short for two of the usual size.
 _ROUGH_UNITS = 8
 
 
 def estimate(game: Game, **options: Any) -> Iterator[Estimate]:  # noqa: ANN401
-    """Estimate the values of a game, and yield the current estimate again and again.
+    """Estimate the values of a game, and yield the current estimate repeatedly.
 
     There are no limits or stopping rules: break out of the loop when the estimate is good enough.
-    It ends by itself only where nothing is left to evaluate.
+    Without a rule, it ends only when nothing is left to evaluate.
 
     Parameters
     ----------
@@ -68,15 +68,15 @@ def run(
     game : Game
         The game.
     stopping : Stopping, optional
-        When to stop, see :func:`~dsage.estimate.as_stopping`; by default when computing hardly
-        matters any more, see :class:`~dsage.estimate.DataTolerance`, or, for given orderings, after
-        all of them.
+        When to stop, see :func:`~dsage.estimate.as_stopping`; by default when more computing
+        would hardly help, see :class:`~dsage.estimate.DataTolerance`, or, for given orderings,
+        after all of them.
     progress : bool or callable, default=False
         Show a progress bar. A callable receives an
         :class:`~dsage.estimate.running.outlook.Outlook` after each step instead.
     checkpoint : str, Path or Checkpoint, optional
         A file for the state of the run. If it already exists, the run resumes from it, with the
-        same results as without a break; the file of another run is refused.
+        same results as without a break; the file of a different run is an error.
     **options
         As for :class:`~dsage.estimate.Plan`.
 
@@ -207,7 +207,8 @@ def _follow(
             follow(estimation, current)
             found = None if rule is None else rule.reason(current)
             if estimation.clock.is_cut:
-                # What is complete when the time is up depends on the machine: no other rule counts.
+                # Which units are complete when the time is up depends on the machine: no other rule
+                # counts.
                 found = StopReason(StopKind.TIME, {"seconds": estimation.clock.limit or 0.0})
             if found is not None:
                 reason = as_reason(found)
@@ -224,7 +225,7 @@ def _follow(
 def _report(
     rule: Stopping | None, listeners: Sequence[Listener], estimation: Estimation, current: Estimate
 ) -> None:
-    """Tell listeners where a run stands."""
+    """Report the state of a run to listeners."""
     outlook = look_ahead(rule, current, estimation.most_pieces)
     outlook = outlook._replace(n_helpers=estimation.plan.jobs.n_helpers)
     for listener in listeners:
@@ -249,8 +250,8 @@ def _make_rough(estimation: Estimation, result: Estimate) -> Estimation | None:
     rough.clock.seconds, rough.clock.limit = clock.seconds, clock.limit
     rough.clock.gives_up = False
     warn(
-        f"The model is slow for {clock.limit:g} seconds: the values rest on few rows. With more "
-        "seconds, or fewer draws (n_draws), they are more precise."
+        f"The model is too slow for {clock.limit:g} seconds: the values are based on few rows. "
+        "Allow more seconds, or use fewer draws (n_draws), to make them more precise."
     )
     return rough
 

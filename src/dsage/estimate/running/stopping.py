@@ -1,7 +1,7 @@
 """Stopping rules: when an estimate is good enough, and why.
 
-Unless they are said to be from the rows, standard errors here are those from orderings and draws,
-which more computing would reduce.
+Unless otherwise stated, standard errors here are from orderings and draws, which more computing
+reduces, not from the choice of the rows.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Stopping(Protocol):
     """A stopping rule: any object with this method."""
 
     def reason(self, progress: Estimate) -> StopReason | str | None:
-        """Return why to stop, as a `StopReason` or a sentence, or None to go on."""
+        """Return why to stop, as a `StopReason` or a sentence, or None to continue."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Tolerance:
         check_count(self.min_units, "min_units", minimum=2)
 
     def reason(self, progress: Estimate) -> StopReason | None:
-        """Return why to stop, or None to go on."""
+        """Return why to stop, or None to continue."""
         worst = _largest_se(progress, self.min_units)
         if worst is None or worst > allowed_se(self, progress):
             return None
@@ -96,7 +96,7 @@ class DataTolerance:
     >>> progress = SimpleNamespace(values=np.array([0.0, 2.0]), se=np.array([0.01, 0.1]),
     ...                            se_rows=np.array([0.0, 0.4]), n_units=50)
     >>> str(DataTolerance().reason(progress))
-    'computing hardly matters any more: its errors are at most 33.3 % of those from the choice of
+    'more computing would hardly help: its errors are at most 33.3 % of those from the choice of
     the rows, or 1 % of the range of the values'
     """
 
@@ -110,12 +110,12 @@ class DataTolerance:
         check_count(self.min_units, "min_units", minimum=2)
 
     def reason(self, progress: Estimate) -> StopReason | None:
-        """Return why to stop, or None to go on."""
+        """Return why to stop, or None to continue."""
         if _largest_se(progress, self.min_units) is None:
             return None
         small = Tolerance(self.relative, self.min_units).reason(progress)
         if small is not None:
-            # This says more, and zero errors are zero whatever the rows.
+            # This is more informative, and zero errors are zero whatever the rows.
             return small
         if (progress.se > allowed_se(self, progress)).any():
             return None
@@ -142,7 +142,7 @@ class AbsoluteTolerance:
         check_count(self.min_units, "min_units", minimum=2)
 
     def reason(self, progress: Estimate) -> StopReason | None:
-        """Return why to stop, or None to go on."""
+        """Return why to stop, or None to continue."""
         worst = _largest_se(progress, self.min_units)
         if worst is None or worst > self.absolute:
             return None
@@ -154,8 +154,8 @@ class TopK:
     """Stop when it is settled which k features have the largest values.
 
     This is the case when the simultaneous confidence intervals of the k largest do not overlap
-    those of the others. Their order among themselves may still be open. The confidence is that of
-    one look; repeated looks increase the probability of an error.
+    the intervals of the others. Their own order may still be open. The confidence is for a single
+    look; repeated looks increase the probability of an error.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ class TopK:
         check_count(self.min_units, "min_units", minimum=2)
 
     def reason(self, progress: Estimate) -> StopReason | None:
-        """Return why to stop, or None to go on."""
+        """Return why to stop, or None to continue."""
         if _largest_se(progress, self.min_units) is None:
             return None
         n_features = len(progress.values)
@@ -218,7 +218,7 @@ class TimeBudget:
         check_real(self.seconds, "seconds", above=0.0, high=np.inf)
 
     def reason(self, progress: Estimate) -> StopReason | None:
-        """Return why to stop, or None to go on."""
+        """Return why to stop, or None to continue."""
         if progress.seconds < self.seconds:
             return None
         return StopReason(StopKind.TIME, {"seconds": self.seconds})
@@ -240,7 +240,7 @@ class NOrderings:
         check_count(self.n, "n_orderings")
 
     def reason(self, progress: Estimate) -> StopReason | None:
-        """Return why to stop, or None to go on."""
+        """Return why to stop, or None to continue."""
         if progress.n_orderings < self.n and not progress.is_exact:
             return None
         numbers = {"n": progress.n_orderings, "is_all": progress.is_exact}
@@ -271,7 +271,7 @@ class AnyOf:
         object.__setattr__(self, "rules", given)
 
     def reason(self, progress: Estimate) -> StopReason | str | None:
-        """Return why to stop, or None to go on."""
+        """Return why to stop, or None to continue."""
         for rule in self.rules:
             reason = rule.reason(progress)
             if reason is not None:
@@ -343,9 +343,9 @@ def needs_errors(rule: Stopping) -> bool:
 def error_rule(
     rule: Stopping | None,
 ) -> DataTolerance | Tolerance | AbsoluteTolerance | None:
-    """Return the part of a rule that asks for small standard errors of all features, if any.
+    """Return the part of a rule that requires small standard errors of all features, if any.
 
-    There is none where another part asks for something else of the errors.
+    There is none if another part has other conditions on the errors.
     """
     if isinstance(rule, (DataTolerance, Tolerance, AbsoluteTolerance)):
         return rule
@@ -370,7 +370,7 @@ def allowed_se(
 
 
 def value_scale(progress: Estimate) -> float:
-    """Return the range of the values, as a share of which errors are shown."""
+    """Return the range of the values, which errors are shown relative to."""
     return _largest_and_spread(progress)[1]
 
 

@@ -59,7 +59,7 @@ class DeviceGaussian(DeviceSampler):
     def along_of(self, known: Mask) -> Ints:
         """Return an ordering for each coalition that begins with it.
 
-        Where known features follow from each other, those with most variance left come first.
+        If known features determine each other, those with most variance left come first.
         """
         if self.is_regular:
             return super().along_of(known)
@@ -159,7 +159,7 @@ class GaussianRows(DeviceRows):
 
     @property
     def bytes_per_prefix(self) -> int:
-        """Memory of the draws for a prefix, of what they are made of, and of other copies."""
+        """Memory of the draws for a prefix, of their inputs, and of other copies."""
         n_rows, n_draws, n_features = self.shape
         size = self.at.place.n_bytes
         return size * n_features * (4 * n_rows * n_draws + n_rows + n_features)
@@ -188,7 +188,7 @@ class GaussianPaths(DevicePaths):
         if at.is_regular:
             z = torch.linalg.solve_triangular(factors, centered, upper=False)
         else:
-            # Nothing of a feature is left that follows from those before it.
+            # No variance is left of a feature that the features before it determine.
             follows = diagonal == 0
             solvable = factors + torch.diag_embed(follows.to(factors.dtype))
             z = torch.linalg.solve_triangular(solvable, centered, upper=False)

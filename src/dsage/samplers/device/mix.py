@@ -92,7 +92,7 @@ class MixRows(DeviceRows):
 
     @property
     def bytes_per_prefix(self) -> int:
-        """Memory of the draws for a prefix, and of what they are made of."""
+        """Memory of the draws for a prefix, and of their inputs."""
         n_rows, n_draws, n_features = self.shape
         size = self.at.place.n_bytes
         n_cells = n_rows * n_draws
@@ -107,8 +107,8 @@ class MixRows(DeviceRows):
 class MixPaths(DevicePaths):
     """All prefixes of several orderings, from one factor of each component for each of them.
 
-    The probabilities of the components are cumulated along the numbers; those of a prefix are taken
-    from there. Draws are sorted by component, and each component is one product of matrices.
+    The probabilities of the components are cumulated along the numbers, and read off for each
+    prefix. Draws are sorted by component, and each component is one product of matrices.
     """
 
     rows: MixRows
@@ -151,7 +151,7 @@ class MixPaths(DevicePaths):
         groups = (which[:, None, None] * at.n_components + chosen).to(place.device)
         each = torch.arange(n_rows, device=place.device)[:, None]
         z = self._z.view(-1, at.n_numbers)[groups * n_rows + each]
-        # The noise of the first column has chosen the component; what is left of it is its own.
+        # The noise of the first column has chosen the component; its remainder draws the column.
         scores = self._of_sets(rows.scores, which).expand(len(which), -1, -1, -1).clone()
         scores[..., 0] = place.round(to_scores(left))
         drawn = self._multiply(torch.where(known, z, scores), groups)
@@ -161,7 +161,7 @@ class MixPaths(DevicePaths):
         return torch.where(known, shown, values).to(place.dtype)
 
     def _choose(self, which: Any, lengths: Any) -> tuple[Any, Any]:  # noqa: ANN401
-        """Return components (n_prefixes, n_rows, n_draws), and what is left of their noise."""
+        """Return components (n_prefixes, n_rows, n_draws), and the remainder of their noise."""
         torch = require_torch("draws on a device")
         logs = self._logs[which, :, lengths].transpose(1, 2)
         shares = (logs - logs.amax(dim=2, keepdim=True)).exp_()
@@ -219,7 +219,7 @@ class _Lines:
                 line[: min(len(part), size)] = part[:size]
             return place.round(place.send(out))
 
-        # The first and the last piece go on beyond the knots.
+        # The first and the last piece extend beyond the knots.
         inner = [scores[1:-1] for scores in margins.scores]
         self._inner = pad(inner, max(n_knots - 2, 1), np.inf)
         self._starts = pad(margins.scores, n_knots - 1, None)

@@ -1,4 +1,4 @@
-"""What draws on a device: a sampler there, rows there, and orderings of their features."""
+"""Draws on a device: a sampler there, rows there, and orderings of their features."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dsage.samplers.device.place import Place
 class DeviceSampler(ABC):
     """A fitted sampler on a device (made by :meth:`Sampler.on_device`).
 
-    Draws are those of the sampler, from the same noise, up to rounding. Rows are sent once, with
+    Draws equal the sampler's own, from the same noise, up to rounding. Rows are sent once, with
     `load`; orderings and noise are all that is sent for more draws. Nothing waits for the device.
 
     Parameters
@@ -98,7 +98,7 @@ class DeviceRows(ABC):
 
     @abstractmethod
     def _along(self, orders: Ints, sets: Ints) -> DevicePaths:
-        """Return what draws along orderings (n_orderings, n_features) that were checked."""
+        """Return an object that draws along checked orderings (n_orderings, n_features)."""
 
     def along(self, orders: Any, sets: Ints | None = None) -> DevicePaths:  # noqa: ANN401
         """Return an object that draws for the prefixes of orderings (n_orderings, n_features).
@@ -151,7 +151,7 @@ class DevicePaths(ABC):
         return self._draw(at, place.send(sizes), is_known)
 
     def _of_sets(self, tensor: Any, which: Any) -> Any:  # noqa: ANN401
-        """Return what sets of rows have, (n_sets, ...), for prefixes; one set is not copied."""
+        """Return the values of sets of rows, (n_sets, ...), by prefix; one set is not copied."""
         return tensor if self.rows.n_sets == 1 else tensor[self._sets[which].to(tensor.device)]
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Where draws are made, and the noise that is made there."""
+"""The device on which draws are made, and the noise that is made there."""
 
 from __future__ import annotations
 

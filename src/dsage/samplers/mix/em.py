@@ -57,7 +57,7 @@ class Components:
 
     @classmethod
     def concatenate(cls, fits: Sequence[Components]) -> Self:
-        """Return the components of several mixtures, one after the other, as they are."""
+        """Return the components of several mixtures, one after the other, unchanged."""
         return cls(
             np.concatenate([fit.weights for fit in fits]),
             np.concatenate([fit.means for fit in fits]),
@@ -267,7 +267,7 @@ class _Together:
         self._enough = tolerance * (rows.Z.shape[1] + rows.states.shape[1])
 
     def refine(self, starts: Sequence[Components]) -> list[Components]:
-        """Go on with each fit until its likelihood hardly grows."""
+        """Continue each fit until its likelihood hardly grows."""
         found = list(starts)
         running, last = list(range(len(starts))), np.full(len(starts), -np.inf)
         components = Components.concatenate(starts)

@@ -1,4 +1,4 @@
-"""Margins of numbers: as they are, in standard units, or as normal scores."""
+"""Margins of numbers: unchanged, in standard units, or as normal scores."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MAX_KNOTS = 200
 
 
 class Scale(StrEnum):
-    """How a mixture sees numbers."""
+    """The transformation of numbers for a mixture."""
 
     STANDARD = "standard units"
     SCORES = "normal scores"
@@ -26,7 +26,7 @@ class Scale(StrEnum):
 class Margins:
     """Monotone, piecewise linear maps of columns to the scale of the mixture, and back.
 
-    The first and the last piece go on beyond the knots. `knots` and `scores` have one array per
+    The first and the last piece extend beyond the knots. `knots` and `scores` have one array per
     column; in standard units there are two knots, one standard deviation apart.
     """
 

@@ -3,7 +3,7 @@
 With the numbers in the order in which they become known, each component has a Cholesky factor
 ``S = L L'``. A draw from it, given the first q numbers, is ``mean + L [z_1 .. z_q, e_(q+1) ..]``
 with ``z = L^-1 (x - mean)`` and e the normal scores of noise. The components' probabilities given
-what is known change by one factor when a column becomes known. One factorization serves all
+the known columns change by one factor when a column becomes known. One factorization serves all
 prefixes.
 
 Draws of a row do not depend on the other rows, to the bit: z and e are rounded to a grid, so that
@@ -277,7 +277,7 @@ def _count_below(bounds: Floats, u: Floats) -> Ints:
     found = np.zeros(u.shape, np.intp)
     for digit in reversed(range((n_bounds - 1).bit_length())):
         more = found + (1 << digit)
-        # Ascending bounds: if the last of so many is below, all are.
+        # Bounds are ascending: if the last of several is below, all are.
         is_below = flat.take(first + np.minimum(more, n_bounds) - 1) < u
         np.copyto(found, more, where=is_below & (more < n_bounds))
     return found

@@ -46,16 +46,17 @@ class Mix(BaseSampler):
     Tables have the states of a class, of codes (numbers with few values), of columns of zeros and
     ones that exclude each other, and of the special values of a number: missing, and values that
     many rows share. Within a component, numbers are Gaussian and independent of the tables; tables
-    are independent, or form trees (Chow & Liu) where that fits better. Given the known features,
-    components have the probabilities of Bayes' rule. So a missing value is known
-    as missing, and is drawn as missing with its conditional probability.
+    are independent, or form trees (Chow & Liu) if that fits better. Given the known features,
+    Bayes' rule gives the probabilities of the components. So a missing value can be conditioned on,
+    and values are drawn as missing with their conditional probability.
 
-    The number of components, trees or none, numbers as they are or as normal scores, and how much
-    covariances are shrunk to the pooled one are chosen by the likelihood of held-out rows.
-    The sampler is the average of several fits from different starts: a single fit can be far off.
+    The likelihood of held-out rows chooses the number of components, whether tables form trees,
+    whether numbers are turned into normal scores, and how much covariances are shrunk to the pooled
+    one. The sampler is the average of several fits from different starts: a single fit can be far
+    off.
 
     Rare categories of a class with many categories share a state with similar ones. Categories
-    that training lacks say nothing about other features.
+    that do not occur in training have no influence on other features.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ _MIN_ROWS_PER_COMPONENT = 8
 _MIN_ROWS = 20  # with fewer rows there is one component
 _GAIN = 1e-4  # of the mean log likelihood
 _COARSE = 2e-4  # tolerance of fits for the choice
-# Fills of the gaps before the choice. Where most values are missing, many are needed.
+# Fills of the gaps before the choice. If most values are missing, many are needed.
 _N_ROUNDS = 6
 # Products and sums that the choice, and the final fits, may cost: about a second or two each.
 _CHOICE_COST, _FINAL_COST = 1.5e10, 4e10
@@ -32,7 +32,7 @@ _STEPS = 30  # of the EM algorithm, on average
 
 
 class Design(NamedTuple):
-    """What is chosen: the scale of numbers, whether tables form trees, shrinkage, and size."""
+    """The choices: the scale of numbers, whether tables form trees, shrinkage, and size."""
 
     scale: Scale
     has_trees: bool
@@ -68,7 +68,7 @@ def fit_mixture(
     Parameters
     ----------
     values : array of shape (n_rows, n_numbers)
-        Numbers, NaN where there is none.
+        Numbers; NaN if there is none.
     states : array of shape (n_rows, n_tables)
         States of the table variables.
     n_states : tuple of int
@@ -193,7 +193,7 @@ class _Trials:
         """Return the design with the highest likelihood.
 
         Every second size is tried for each scale, with and without trees. Then, for the best ones,
-        the sizes beside the best, and there the other shrinkage.
+        the sizes next to the best, and for these the other shrinkage.
         """
         for scale, has_trees in self._rows:
             self._climb(Design(scale, has_trees, self._shrinkages[0], 1), self._sizes[::2])

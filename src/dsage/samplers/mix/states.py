@@ -1,4 +1,4 @@
-"""The states of the tables of a mixture: what known ones say, and draws of unknown ones."""
+"""The states of the tables of a mixture: evidence from known ones, draws of unknown ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SMALLEST = 2.0**-54  # uniforms are kept off 0 and 1
 
 
 class Uniforms:
-    """The noise of each column; that of the first one is what the choice of components left."""
+    """The noise of each column; the first is what remains after the choice of components."""
 
     def __init__(self, noise: Floats, first: Floats) -> None:
         self.noise, self.first = noise, first
@@ -39,7 +39,7 @@ def remainder(u: Floats, low: Floats, width: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """What is known about the tables with each prefix.
+    """The known states of the tables with each prefix.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class StateDraws:
         self._of_number = {n.table for n in variables.numbers if n.table >= 0}
 
     def given(self, X: Floats, states: Ints, step: Ints, lengths: Sequence[int]) -> Given:
-        """Return what is known with each prefix; `step` is the first prefix with a column."""
+        """Return the known states with each prefix; `step` is the first prefix with a column."""
         size = np.array(lengths)
         is_known = {n: size >= self._when(n, step) for n in self._columns}
         out = np.zeros((len(lengths), len(X), self._n_components))

@@ -1,6 +1,6 @@
 """Trees of table variables: within a component, each depends on its parent.
 
-The trees are those of Chow & Liu (IEEE Trans. Inf. Theory 1968): of all trees, they have the
+The trees are as in Chow & Liu (IEEE Trans. Inf. Theory 1968): of all trees, they have the
 largest sum of mutual information along their edges.
 """
 
@@ -92,7 +92,7 @@ class Trees:
 
     @property
     def n_cells(self) -> tuple[int, ...]:
-        """The number of cells of each variable's table: its states times those of its parent."""
+        """The number of cells of each variable's table: its states times its parent's."""
         return tuple(
             n * (self.n_states[parent] if parent >= 0 else 1)
             for n, parent in zip(self.n_states, self.parents, strict=True)
@@ -118,14 +118,14 @@ def _gain(joint: Ints, n_rows: int) -> float:
 
 
 class Evidence:
-    """What is known about the variables of trees, and what it says about components and states.
+    """Known values of the variables of trees, and what they imply for components and states.
 
     Parameters
     ----------
     trees : Trees
         The trees.
     tables : sequence of arrays of shape (n_components, n_parent_states, n_states)
-        Probabilities of the states given that of the parent; one parent state for a root.
+        Probabilities of the states given the parent's state; one parent state for a root.
     allowed : dict of arrays of shape (n_rows, n_states)
         For each variable of the trees: 1 for states that agree with what is known, 0 for others.
         Parents come before their children.
@@ -139,7 +139,7 @@ class Evidence:
     def __init__(self, trees: Trees, tables: Sequence[Floats], allowed: dict[int, Floats]) -> None:
         self._tables = tables
         children = trees.children
-        # For each variable: how likely is what is known in its subtree, given each of its states.
+        # For each variable: the likelihood of the known values in its subtree, given each state.
         self._likely: dict[int, Floats] = {}
         messages: dict[int, Floats] = {}
         n_rows = len(next(iter(allowed.values())))

@@ -1,7 +1,7 @@
-"""The variables of a mixture: what columns of data are numbers to it, and what are tables.
+"""The variables of a mixture: columns of data as numbers, or as tables.
 
-Numbers are what varies continuously. Tables are what has few states: classes, codes, columns of
-zeros and ones that exclude each other (one table together), and the special values of a number.
+Numbers vary continuously. Tables have few states: classes, codes, columns of zeros and ones that
+exclude each other (one table together), and the special values of a number.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from dsage.data.kinds import Kind
 from dsage.data.layout import Layout
 from dsage.samplers.checks import Floats, Ints
 
-# A number that has this share of the rows is a special value, with a state of its own.
+# A number that has this share of the rows is a special value, with its own state.
 _SPECIAL_SHARE = 0.05
-# Whole numbers with at most so many values, each with this many rows on average, are a table.
+# Whole numbers with at most this many values, each with this many rows on average, are a table.
 _MAX_VALUES, _ROWS_PER_VALUE = 30, 20
 # A class with more categories is grouped: frequent ones on their own, the others by similarity.
 MAX_STATES, _N_GROUPS, _ROWS_PER_STATE = 48, 8, 20
@@ -29,7 +29,7 @@ class Table:
     Parameters
     ----------
     columns : int array of shape (n_columns,)
-        The columns of the data that it stands for.
+        The columns of the data that it represents.
     values : array of shape (n_levels, n_columns)
         Their values, NaN for missing ones, one line per level.
     state_of : int array of shape (n_levels,)
@@ -102,7 +102,7 @@ class Number:
     columns : tuple of int
         The column of the data, and its copies.
     special : array
-        Values with states of their own: frequent ones, and NaN if some are missing.
+        Values with their own states: frequent ones, and NaN if some are missing.
     table : int
         The table, among all of them, of the states: 0 for any other value, then the special ones;
         -1 if there are none.

@@ -14,7 +14,7 @@ from dsage.structure.scores.base import Parents, Score
 from dsage.structure.scores.block_gaussian import BlockRegressions
 from dsage.structure.scores.penalized import default_gamma
 
-# Functions of each parent that compete, beside the parent itself.
+# Numbers of functions of each parent that compete, in addition to the parent itself.
 _TERMS = (4, N_TERMS)
 # Families whose scores are remembered: those that were grown last.
 _MAX_VALUES = 4_096

@@ -33,7 +33,7 @@ class Score(ABC):
 
     The score of a graph is the sum of the scores of its families. A family is a node with its
     parents, given by their positions in `names`. A subclass sets `names` and defines `family`;
-    it overrides the other methods where it can answer faster. Callers must not modify the
+    it overrides the other methods if it can answer faster. Callers must not modify the
     returned arrays, which may be cached.
 
     Attributes
@@ -44,8 +44,8 @@ class Score(ABC):
         Whether `additions` and `removals` only approximate the scores of families; the best of
         the removals is exact.
     margin : float or None
-        How much more than its `quick` scores tell a change may gain; None, the default, if there
-        are none.
+        How much more a change may gain than its `quick` score; None, the default, if there are no
+        quick scores.
 
     Examples
     --------
@@ -135,7 +135,7 @@ class Score(ABC):
 SCORES: Registry[Callable[..., Score]] = Registry(
     "score", "the scores", package="dsage.structure.scores"
 )
-"""The scores by name: functions from data, and options of their own, to a :class:`Score`.
+"""The scores by name: functions from data, and their own options, to a :class:`Score`.
 
 Each is registered with ``fits``, the kinds of data that it is for (``"continuous"``,
 ``"discrete"``, ``"mixed"``), and with ``options``, the names of its options. It receives

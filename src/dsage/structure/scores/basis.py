@@ -24,9 +24,9 @@ from dsage.structure.scores.overlooked import OverlookedEdges
 from dsage.structure.scores.products import Pair, ProductRegressions, near_pairs, parent_pairs
 from dsage.structure.scores.softmax import softmax_likelihood
 
-# With so few rows, regressions of indicators do not tell what a class depends on.
+# With at most this many rows, regressions of indicators do not show what a class depends on.
 _FEW_ROWS = 2_000
-# What a parent explains is clear if the approximation gains as much for each row.
+# The effect of a parent is clear if the approximation gains this much per row.
 _CLEAR = 0.05
 # Among numbers, what the approximation loses for each row by another order, at least, if the score
 # does: densities of residuals make up for less.
@@ -52,7 +52,7 @@ class BasisScore(Score):
     are promising. The score of a family is more exact: residuals of a number may have any smooth
     density, see :func:`~dsage.structure.scores.noise.shape_gain`, a class has the likelihood of a
     multinomial logistic regression, or of a table of frequencies if that is better and all parents
-    are classes. These need rows: at most 20,000, evenly spread, each of which then stands for
+    are classes. These need rows: at most 20,000, evenly spread, each of which then represents
     several. With at most 2,000 rows, logistic regressions themselves choose the number of functions
     of each parent of a class, and say which further parents are promising; see
     :class:`~dsage.structure.scores.logistic.LogisticRegressions`.
@@ -83,7 +83,7 @@ class BasisScore(Score):
         self.names = self._blocks.names
         self._near = Approximation(self._blocks, penalty=penalty, gamma=gamma)
         self._tables: tuple[Score, ...] = ()
-        # How many rows one of those that tables count stands for: 1 unless too many are distinct.
+        # The number of rows that one counted row represents: 1 unless too many are distinct.
         self._table_scale = 1.0
         if table.discrete:
             counts = Counts.from_table(table.select(table.discrete))
@@ -102,7 +102,7 @@ class BasisScore(Score):
         self._with: dict[tuple[int, Parents, int], float] = {}
         self._families: dict[tuple[int, Parents], float] = {}
         # The likelihoods of classes have no smooth density in them: a number that is explained
-        # less exactly than a class would be taken for its cause.
+        # less exactly than a class would seem to be its cause.
         self._is_sharp = bool(blocks.is_class.any())
         # Approximations of classes are coarse.
         self.margin = None if self._is_sharp else _LOST * blocks.n_rows
@@ -125,9 +125,9 @@ class BasisScore(Score):
     def near(self, parents: Sequence[Parents]) -> Score:
         """Return the score with products of pairs of parents, if they explain something clearly.
 
-        A child must gain more than 4 log(n_nodes): products cost time, and where effects add up,
-        chance gains little. Pairs are those of variables with a common neighbour in the graph, all
-        of them if they are few: two numbers, or a number and a class.
+        A child must gain more than 4 log(n_nodes): products cost time, and if effects are additive,
+        chance gains little. Pairs are of variables with a common neighbour in the graph, or of all
+        variables if they are few: two numbers, or a number and a class.
         """
         together = parent_pairs(self._blocks, parents)
         if not together:

@@ -27,7 +27,7 @@ class BGe(Score):
         + lgamma((n + a + p + 1) / 2) - lgamma((a + p + 1) / 2) + (a + 2p + 1) log(t) / 2
         - log det R[P, P] / 2 - (n + a + p + 1) log(v) / 2.
 
-    R is always positive definite. To keep it so in floating point, where T vanishes beside columns
+    R is always positive definite. To keep it so in floating point, where T vanishes next to columns
     of a large scale, its off-diagonal entries are reduced by a factor of 1 - 1e-12. By default
     ``iss_w = n_nodes + 2``, as in bnlearn.
     """

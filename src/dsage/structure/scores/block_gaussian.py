@@ -33,7 +33,7 @@ class _Given(NamedTuple):
 
 
 class BlockRegressions:
-    """How much of each response is left when blocks of columns are known.
+    """The residual variance of each response given blocks of columns.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class BlockRegressions:
     blocks : sequence of int arrays
         The columns of each variable as a parent; they may be of different lengths.
     responses : int array, optional
-        Columns that are regressed on others, beside those of blocks; by default all columns.
+        Columns that are regressed on others, in addition to the blocks; by default all columns.
     cache_bytes : int
         Memory for what depends on the parents alone.
 

@@ -1,4 +1,4 @@
-"""Remember the answers of a score."""
+"""Cache the results of a score."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class CachedScore(Score):
         self._score = score
         self._families: dict[Key, float] = {}
         self._additions: dict[Key, Floats] = {}
-        # An entry costs its key and the header of its array beside the numbers.
+        # An entry also takes memory for its key and for the header of its array.
         self._entry_bytes = 400 + 8 * len(score.names)
         self._max_entries = max(1, max_bytes // self._entry_bytes)
 

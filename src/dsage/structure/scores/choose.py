@@ -1,4 +1,4 @@
-"""From the name of a score, or a user's own score, and data to the score of the data."""
+"""Make the score of data from the name of a score, or from a user's own score."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dsage.structure.moments import Moments
 from dsage.structure.scores.base import SCORES, Score
 from dsage.structure.source import as_data, kind_of, rows_of, sufficient
 
-# What "auto" stands for.
+# The meaning of "auto".
 _AUTO = {"continuous": "ebic", "discrete": "basis", "mixed": "basis"}
 
 
@@ -39,7 +39,7 @@ def choose_score(
     score : str, Score or callable, default="auto"
         A name of :data:`SCORES`; ``"auto"`` is ``"ebic"`` for continuous data and ``"basis"``
         for others, or ``"bic"`` for Counts. Or a :class:`Score` over the columns of the data, which
-        is returned as it is. Or a callable that receives the data and returns such a score.
+        is returned unchanged. Or a callable that receives the data and returns such a score.
     discrete : str or iterable of str, default=()
         Numeric columns to treat as classes.
     transform : {"none", "rank"}, default="none"

@@ -42,7 +42,7 @@ class ConditionalGaussian(Score):
     where q is the number of configurations that D can take. A discrete node is scored by
     :class:`DiscreteLikelihood` and cannot have continuous parents.
 
-    Where a regression cannot be fitted, these rules keep every score below infinity and not nan.
+    If a regression cannot be fitted, these rules keep every score below infinity and not nan.
     A configuration with at most ``k + 1`` rows keeps the marginal distribution of the node, which
     neither rewards nor forbids the parents. A parent that is constant within a configuration, or
     a linear function of the others there, is left out of its regression. A residual variance is
@@ -53,7 +53,7 @@ class ConditionalGaussian(Score):
         self.names = table.names
         self._penalty = check_real(penalty, "penalty", low=0.0, high=np.finfo(np.float64).max)
         self._is_discrete = [name in set(table.discrete) for name in self.names]
-        # The position of each variable among those of its own kind.
+        # The position of each variable among the variables of its kind.
         self._place = [
             self._is_discrete[:node].count(kind) for node, kind in enumerate(self._is_discrete)
         ]

@@ -54,7 +54,7 @@ class DiscreteScore(Score):
 
         One pass counts the tables of many candidates: entry [j, k, l] is the number of rows with
         the observed configuration j of the parents, category k of the node, and the category of
-        a candidate that column l stands for.
+        a candidate that column l represents.
         """
         scores = np.empty(len(self.names))
         base, n_observed = self._base(node, parents)

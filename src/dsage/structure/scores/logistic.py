@@ -12,7 +12,7 @@ from dsage.structure.blocks import N_TERMS, Blocks, Floats, Ints
 from dsage.structure.scores.base import Parents
 from dsage.structure.scores.softmax import softmax_fit
 
-# How many functions of a number may be used.
+# Numbers of functions of a number that may be used.
 _SIZES = np.array([1, 2, 3, 4, 6, N_TERMS])
 # Functions of each number at first, and rows for each coefficient that they need.
 _START, _ROWS_PER_COEFFICIENT = 4, 5
@@ -41,10 +41,10 @@ class Fit(NamedTuple):
 class LogisticRegressions:
     """Logistic regressions of classes, each parent with as many functions as it needs.
 
-    The log-likelihood is nearly quadratic around its largest value, so that one fit tells how
-    much other columns would change it: with second derivatives H there, the value for any columns
-    is that of a linear regression with the moments H. These choose the number of functions of each
-    parent, one after the other, and tell what one more parent adds. What is chosen is fitted.
+    The log-likelihood is nearly quadratic around its maximum, so one fit shows how much other
+    columns would change it: with second derivatives H there, the value for any columns
+    is the value of a linear regression with the moments H. These choose the number of functions of
+    each parent, one after the other, and show the gain from one more parent. The choice is fitted.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class LogisticRegressions:
         spread[~(is_own[:, :, None] & is_own[:, None, :])] = 0.0
         size = width * n_free
         spread[:, np.arange(size), np.arange(size)] += np.where(is_own, _RIDGE, 1.0)
-        # Known columns leave nothing of themselves.
+        # Known columns have no residuals.
         spread[[node, *parents]] = np.eye(size)
         explained = np.linalg.solve(np.linalg.cholesky(spread), slope[at][:, :, None])[:, :, 0]
         explained[~is_own] = 0.0
@@ -220,7 +220,7 @@ class _Neighbourhood:
         return np.column_stack([np.ones(len(self._rows)), self._rows[:, columns]])
 
     def slope(self, columns: Floats) -> Floats:
-        """Return derivatives, for each column those of all levels."""
+        """Return derivatives, for each column and all levels."""
         slope: Floats = (columns.T @ self._left.T).ravel()
         return slope
 
@@ -271,7 +271,7 @@ class _Quadratic:
         others: np.ndarray[tuple[int, ...], np.dtype[np.bool_]],
         own: np.ndarray[tuple[int, ...], np.dtype[np.bool_]],
     ) -> Floats:
-        """Return the same for the first 1, 2, ... of the own columns, beside the others."""
+        """Return the same for the first 1, 2, ... of the own columns, together with the others."""
         order = np.concatenate([np.flatnonzero([True, *others]), 1 + np.flatnonzero(own)])
         return self._raised(order)[-int(own.sum()) :]
 

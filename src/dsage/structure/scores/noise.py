@@ -1,4 +1,4 @@
-"""How much better a flexible density fits residuals than the normal one."""
+"""The gain in likelihood of residuals from a flexible density instead of the normal one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MAX_STEPS = 20
 def shape_gain(residuals: Floats, *, sharp: bool = False) -> float:
     """Return by how much a flexible density raises the log-likelihood above the normal one.
 
-    A tilted normal density tells whether residuals are normal: they are standardised, and u are
+    A tilted normal density tests whether residuals are normal: they are standardised, and u are
     the probabilities that a normal variable is below them. The density of u, 1 if the residuals are
     normal, is the exponential of a polynomial of degree 2 or 6, fitted to 64 bins; a coefficient
     costs log(n) / 2. The gain is at least 0: normal residuals stay normal.
@@ -65,7 +65,7 @@ def density_slopes(residuals: Floats) -> Floats:
 
     Shape (2, n_rows), up to constants: for normal residuals the standardised ones and their
     squares. The density is the tilted one of :func:`shape_gain`, whose tests of a shift are more
-    powerful than those of least squares where residuals are skewed or have long tails.
+    powerful than tests of least squares if residuals are skewed or have long tails.
     """
     n_rows = len(residuals)
     centered = residuals - residuals.mean()
@@ -107,7 +107,7 @@ def _tilt_gain(standard: Floats) -> float:
 
 
 def _negentropy(standard: Floats) -> float:
-    """Return how much lower the entropy is than that of a normal variable; 0 with equal values."""
+    """Return how much lower the entropy is than a normal variable's; 0 with equal values."""
     step, normal = _normal_spacings(len(standard))
     ordered = np.sort(standard)
     spacings = ordered[step:] - ordered[:-step]
@@ -127,7 +127,7 @@ def _normal_spacings(n_rows: int) -> tuple[int, float]:
 
 
 def _fit(size: int, moments: Floats, start: Floats, accuracy: float) -> tuple[float, Floats]:
-    """Return the largest mean log density with so many tilts, and the weights of all."""
+    """Return the largest mean log density with `size` tilts, and the weights of all."""
     best, at_best, weights = -math.inf, start, start
     logs = _FIRST[size] @ start[:size]
     for _ in range(_MAX_STEPS):
@@ -148,7 +148,7 @@ def _fit(size: int, moments: Floats, start: Floats, accuracy: float) -> tuple[fl
 
 
 def _promise(size: int, moments: Floats, weights: Floats) -> float:
-    """Return about twice what one can gain by so many tilts: a score test with a margin."""
+    """Return about twice the possible gain from `size` tilts: a score test with a margin."""
     _, slope, step = _newton(size, moments, weights, _FIRST[size] @ weights[:size])
     return float(slope @ step)
 
@@ -158,7 +158,7 @@ def _newton(
 ) -> tuple[float, Floats, Floats]:
     """Return the mean log density, its derivatives, and Newton's step.
 
-    The logarithms of the density in the bins are those of the weights, up to a constant.
+    The log density in the bins is the logarithm of the weights, up to a constant.
     """
     top = float(logs.max())
     density = np.exp(logs - top)

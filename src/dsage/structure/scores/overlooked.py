@@ -36,7 +36,7 @@ class OverlookedEdges:
     independent of earlier ones given its parents. So its residuals must be uncorrelated with
     functions of each of these, after what the parents explain is taken out of both. The residuals
     of a number are replaced by derivatives of their log density by location and by scale, which
-    are efficient whatever the density is; those of a class are from its logistic regression, and
+    are efficient whatever the density is; residuals of a class come from logistic regression, and
     are compared with these derivatives of earlier numbers too. Unequal spread does not mislead the
     tests (Shah & Peters, 2020).
 
@@ -136,7 +136,7 @@ class OverlookedEdges:
         return np.asarray(basis[:, size > 1e-6 * size[0]])
 
     def _residuals(self, node: int, parents: Parents, known: Floats) -> Floats:
-        """Return what the parents do not explain: of indicators, or as slopes of the density."""
+        """Return what the parents do not explain: residuals of indicators, or density slopes."""
         blocks = self._blocks
         if blocks.is_class[node] and self._logistics is not None:
             odds = self._logistics.best(node, parents).odds
@@ -152,7 +152,7 @@ class OverlookedEdges:
         return density_slopes(left[int(likelihood.argmax())])
 
     def _test(self, node: int, own: Floats, tails: Sequence[int], known: Floats) -> Floats:
-        """Return a p-value for each tail: whether it tells more about the node than the parents.
+        """Return a p-value for each tail: whether it explains the node beyond the parents.
 
         The smallest of its tests, times their number.
         """
@@ -161,7 +161,7 @@ class OverlookedEdges:
         share = max(0.0, 1.0 - known.shape[1] / len(known))
         functions = _without(self._functions(tails), known)
         every = np.arange(len(at))
-        # Entry [i, j]: a test of tail j, NaN where there is none.
+        # Entry [i, j]: a test of tail j, NaN if there is none.
         if self._blocks.is_class[node]:
             nested = _nested(own, functions, share)
             found = [_of_sizes(nested, widths, is_class, size) for size in _SIZES]
@@ -192,16 +192,16 @@ class OverlookedEdges:
 
 
 def _without(columns: Floats, known: Floats) -> Floats:
-    """Return what is left of rows of values, (..., n_rows), when others are known."""
+    """Return the residuals of rows of values, (..., n_rows), given others."""
     left = columns - (columns @ known) @ known.T
-    # What is known is not tested for rounding errors.
+    # Columns that are determined by the others are zero, not rounding errors.
     whole = np.square(columns).sum(axis=-1, keepdims=True)
     left[np.square(left).sum(axis=-1) < 1e-8 * whole[..., 0]] = 0.0
     return np.asarray(left)
 
 
 def _of_sizes(nested: Floats, widths: Ints, is_class: npt.NDArray[np.bool_], size: int) -> Floats:
-    """Return the p-values of so many functions of numbers; those of classes only with size 1."""
+    """Return the p-values of `size` functions of numbers; of classes only with size 1."""
     every = np.arange(len(widths))
     if size == 1:
         return np.asarray(nested[every, np.where(is_class, widths, 1) - 1])

@@ -23,7 +23,7 @@ _ALL_KINDS = ("continuous", "discrete", "mixed")
 def default_gamma(n_rows: int) -> float:
     """Return gamma of the extended BIC: 1/2 up to 1,000 rows, 1 from 10,000, log-linear between.
 
-    A larger penalty finds more separations. With few rows some of them are false where effects
+    A larger penalty finds more separations. With few rows some of them are false if effects
     are weak; with many rows weak effects are found in spite of the penalty.
 
     >>> [round(default_gamma(n_rows), 2) for n_rows in (500, 1_000, 3_000, 10_000, 1_000_000)]

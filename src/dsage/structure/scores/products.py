@@ -67,7 +67,7 @@ def _count(blocks: Blocks, pairs: Sequence[Pair]) -> Ints:
 class ProductRegressions:
     """Regressions on one column a number, on classes, and on products of two of them.
 
-    The moments are those of the sample of the blocks.
+    The moments are computed from the sample of the blocks.
 
     Parameters
     ----------

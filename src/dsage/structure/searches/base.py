@@ -33,7 +33,7 @@ class Trace:
         self._began = time.perf_counter()
 
     def add(self, kind: str, tail: int, head: int, delta: float, total: float) -> None:
-        """Add a move of or between two variables; -1 stands for no variable."""
+        """Add a move of or between two variables; -1 means no variable."""
         one, other = (self._score.names[node] if node >= 0 else "" for node in (tail, head))
         seconds = time.perf_counter() - self._began
         self._steps.append(Step(kind, one, other, delta, total, seconds))

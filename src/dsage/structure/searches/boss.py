@@ -31,7 +31,7 @@ def boss(
     """Move one variable after the other to its best place in the order, until none moves.
 
     An order is projected to a DAG by growing and shrinking the parents of each node among its
-    predecessors, see `GrowShrink`; the score of the order is that of this
+    predecessors, see `GrowShrink`; the score of the order is the score of this
     DAG. A pass takes each variable out of the order and puts it where the order
     scores highest (Andrews, Ramsey, Sanchez-Romero, Camchong & Kummerfeld 2023). The search ends
     after a pass without a move. It is deterministic, and it terminates because each move raises
@@ -44,14 +44,14 @@ def boss(
     constraints : Constraints, optional
         Constraints on the graph; none by default.
     order : iterable of str, optional
-        The order to start from; by default that of the score. A good order, such as a topological
-        order of a graph from a cheap search, makes the search faster. If required edges
+        The order to start from; by default the order of the score. A good order, such as a
+        topological order of a graph from a cheap search, makes the search faster. If required edges
         contradict it, their heads are moved back.
     max_passes : int, optional
         The largest number of passes; unlimited by default.
     max_steps : int, optional
-        How many sets of parents may be grown further, about: no variable is moved after so many
-        steps. Unlimited by default.
+        Approximate number of sets of parents that may be grown further: no variable is moved after
+        that. Unlimited by default.
     callback : callable, optional
         Called with each :class:`~dsage.structure.result.Step`. A ``KeyboardInterrupt``, raised
         here or by the user, ends the search and returns the best graph so far.
@@ -131,7 +131,7 @@ class _OrderSearch:
         return sum(tree.n_scored for tree in self._trees)
 
     def moves(self, n_passes: float, n_steps: float = math.inf) -> Iterator[_Move]:
-        """Make moves until a pass makes none, or after so many steps; yield each."""
+        """Make moves until a pass makes none, or for `n_steps` steps; yield each."""
         self._project()
         while n_passes > 0:
             n_passes -= 1

@@ -103,7 +103,7 @@ class GrowShrink:
         waiting = [(self._first, 0, len(wanted) - 1)]
         while waiting:
             step, low, high = waiting.pop()
-            # A candidate is taken for the limits above its rank, unless a better one is.
+            # A candidate is used for the limits above its rank, unless a better one is.
             for candidate in step.candidates:
                 if n_wanted[high + 1] == n_wanted[low]:
                     break

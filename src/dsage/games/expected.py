@@ -18,15 +18,13 @@ from dsage.games.chunk import Chunk
 from dsage.games.device import DeviceMeans, device_means
 from dsage.games.draw_control import DrawControl
 from dsage.games.exact_means import ExactMeans
-from dsage.games.leaf_means import LeafMeans
-from dsage.games.normal_means import NormalDraws, NormalMeans
+from dsage.games.known_means import find_marginal_means, find_normal_means, find_scores
+from dsage.games.normal_means import NormalDraws
 from dsage.games.options import GameOptions
 from dsage.games.predictor import Predictor
 from dsage.games.prefixes import ask_prefixes, draw_prefixes, expect_prefixes
 from dsage.games.received import expected_output, given, received
-from dsage.games.score_means import ScoreMeans
 from dsage.models.affine import Affine
-from dsage.models.scores import AffineScores
 from dsage.samplers.base import Sampler, check_sampler
 from dsage.samplers.interface import LatentPrefixes, Prefixes
 from dsage.samplers.latent import Latent
@@ -103,7 +101,9 @@ class Expected(Game):
         # Conditional means are of numbers that are always present.
         if self.layout.may_miss.any() or not is_usable:
             self._affine = None
-        self._scores = self._find_scores()
+        self._scores = None
+        if self._affine is None:
+            self._scores = find_scores(model, self.layout, self._frames, self.matrix)
         self._exact, self._normal = self._find_means(is_usable=is_usable)
         self.n_replicates = self.noise.n_replicates if self.is_drawn else 1
         sampler, n_replicates = self._sampler, self.n_replicates
@@ -138,39 +138,20 @@ class Expected(Game):
         """Whether predictions are computed by an affine map at conditional means."""
         return self._affine is not None
 
-    def _find_scores(self) -> AffineScores | None:
-        """Return the scores of a model that is a link of affine ones, for complete rows."""
-        is_able = self._affine is None and self.layout.names == self._frames.names
-        if not is_able or self.layout.may_miss.any() or not np.isfinite(self.matrix).all():
-            return None
-        return self.model.affine_scores(self._frames, self.matrix)
-
     def _find_means(self, *, is_usable: bool) -> tuple[ExactMeans | None, NormalDraws | None]:
         """Return the means of predictions without draws, or from draws of scores, if any."""
+        sampler, matrix = self._sampler, self.matrix
         if self._affine is not None:
             return None, None
-        if not self._sampler.has_sums:
-            return self._find_marginal_means(), None
-        scores = self._scores
-        if scores is None or not is_usable:
+        if not sampler.has_sums:
+            if self.layout.names != self._frames.names:
+                return None, None
+            given = self.model, sampler, self._frames, matrix, self._max_bytes
+            return find_marginal_means(*given), None
+        if self._scores is None or not is_usable:
             return None, None
-        if scores.link == "softmax":
-            return None, NormalDraws(scores, self._sampler, self.matrix)
-        return NormalMeans(scores, self._sampler, self.matrix), None
-
-    def _find_marginal_means(self) -> ExactMeans | None:
-        """Return the means over all rows of a marginal sampler; None if they are not known."""
-        background = self._sampler.equal_rows
-        if background is None or self.layout.names != self._frames.names:
-            return None
-        leaves = self.model.leaves(self._frames, background)
-        if leaves is not None:
-            pays = LeafMeans.pays(leaves, len(background), self.n_rows, self._max_bytes)
-            return LeafMeans(leaves, background, self.matrix) if pays else None
-        scores = self.model.scores(self._frames, background)
-        if scores is None or not ScoreMeans.pays(scores, len(background)):
-            return None
-        return ScoreMeans(scores, background, self.matrix)
+        found = find_normal_means(self._scores, sampler, matrix)
+        return (None, found) if isinstance(found, NormalDraws) else (found, None)
 
     @property
     def may_be_copied(self) -> bool:  # type: ignore[override]

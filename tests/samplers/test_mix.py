@@ -546,3 +546,59 @@ def test_an_ordering_is_a_permutation_of_a_fitted_sampler():
     sampler = Mix().fit(incomplete(100))
     with pytest.raises(ValueError, match=r"order must be a permutation of 0 \.\. 1; got \[0, 0\]"):
         sampler.ordering([0, 0])
+
+
+# Sums of the scores behind draws
+
+
+def incomplete_rows(n_rows=500):
+    """Return two clusters with a class, a number that is often zero, and one that may be missing."""
+    rng = np.random.default_rng(3)
+    side = rng.choice([-2.0, 2.0], n_rows)
+    numbers = side[:, None] + rng.normal(size=(n_rows, 4))
+    numbers[rng.random(n_rows) < 0.3, 1] = 0.0
+    numbers[rng.random(n_rows) < 0.3, 2] = np.nan
+    return pd.DataFrame(numbers, columns=list("abcd")).assign(
+        code=np.where(rng.random(n_rows) < 0.5 + 0.2 * np.sign(side), "u", "v")
+    )
+
+
+def test_sums_of_scores_have_the_law_that_is_told():
+    X = incomplete_rows()
+    sampler = Mix(n_components=3).fit(X)
+    rows = pd.concat([X[X["c"].isna()][:2], X[X["b"] == 0.0][:2], X[:2]])
+    n_draws, order = 4000, [2, 4, 1, 0, 3]
+    weights = np.random.default_rng(4).normal(size=(sampler.n_scores, 3))
+    noise = uniforms(len(rows), n_draws, 5)
+    for length, _, sums in sampler.ordering(order).projected_prefixes(rows, noise, weights):
+        np.testing.assert_allclose(sums.shares.sum(axis=1), 1.0)
+        mean = (sums.shares * sums.means).sum(axis=2)
+        square = (sums.shares * (sums.means**2 + sums.variances)).sum(axis=2)
+        for drawn, expected in ((sums.drawn, mean), (sums.drawn**2, square)):
+            off = drawn.mean(axis=2) - expected
+            se = drawn.std(axis=2) / np.sqrt(n_draws)
+            # If all numbers of a row are known, its sums are, up to rounding.
+            assert (np.abs(off) < 4.5 * se + 1e-6 * (1.0 + np.abs(expected))).all(), length
+
+
+def test_draws_with_their_sums_are_the_draws(monkeypatch):
+    X = incomplete_rows()
+    sampler = Mix(n_components=3).fit(X)
+    noise, weights = uniforms(7, 5, 5), np.eye(sampler.n_scores)
+    plain = [(n, d.copy()) for n, d in sampler.ordering([2, 4, 1, 0, 3]).prefixes(X[:7], noise)]
+    found = sampler.ordering([2, 4, 1, 0, 3]).projected_prefixes(X[:7], noise, weights)
+    at_once = [(n, d.copy(), s.means.copy()) for n, d, s in found]
+    # Prefix by prefix, the means continue from those of the last one.
+    monkeypatch.setattr(sampler_module, "_PREFIX_BYTES", 1)
+    found = sampler.ordering([2, 4, 1, 0, 3]).projected_prefixes(X[:7], noise, weights)
+    for (n, draws), (m, same, means), (k, again, sums) in zip(plain, at_once, found, strict=True):
+        assert n == m == k
+        np.testing.assert_array_equal(draws, same)
+        np.testing.assert_array_equal(draws, again)
+        np.testing.assert_array_equal(means, sums.means)
+
+
+def test_a_table_of_classes_has_no_scores():
+    X = pd.DataFrame({"a": list("uvuv") * 20, "b": list("xxyy") * 20})
+    assert Mix().fit(X).n_scores == 0
+    assert Mix().n_scores == 0

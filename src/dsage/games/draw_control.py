@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Self
+from collections.abc import Iterator, Sequence
+from typing import Self, cast
 
 import numpy as np
 
 from dsage.games.base import Floats, Rows
 from dsage.samplers.checks import Ints
+from dsage.samplers.interface import LatentPrefixes, Prefixes
 from dsage.samplers.latent import Latent
 
 # Harmonics of a variable, and the length of their period in standard deviations.
@@ -16,12 +18,14 @@ _HARMONICS, _PERIOD = 4, 9.0
 # expectations include; the rest has at least this many waves in a period, and is zero on
 # average.
 _N_CELLS = 1 << 10
-# Least number of drawn rows per coefficient: with fewer, coefficients would add noise.
-_ROWS_PER_COEFFICIENT = 8
-# Share of the output's variance from which on a control saves more than its evaluation costs.
-_LEAST_EXPLAINED = 0.25
-# Precision of the coefficients, as a share of the output's standard deviation.
-_DIGITS = 1e-9
+ROWS_PER_COEFFICIENT = 8
+"""Least number of drawn rows per coefficient: with fewer, coefficients would add noise."""
+LEAST_EXPLAINED = 0.25
+"""Share of the output's variance from which on a control saves more than its evaluation costs."""
+DIGITS = 1e-9
+"""Precision of the coefficients, as a share of the output's standard deviation."""
+RIDGE = 2.0
+"""What is added to the sums of squares of the columns."""
 
 
 class DrawControl:
@@ -59,7 +63,7 @@ class DrawControl:
     @staticmethod
     def count_harmonics(n_variables: int, n_rows: int) -> int:
         """Return the number of harmonics that `n_rows` rows determine; 0 for no control."""
-        room = n_rows // (_ROWS_PER_COEFFICIENT * max(n_variables, 1))
+        room = n_rows // (ROWS_PER_COEFFICIENT * max(n_variables, 1))
         return max(min((room - 1) // 2, _HARMONICS), 0) if n_variables else 0
 
     @classmethod
@@ -85,19 +89,35 @@ class DrawControl:
         columns -= columns.mean(axis=1, keepdims=True)
         centered = outputs - outputs.mean(axis=0)
         moments = columns @ columns.T / n_rows
-        moments[np.diag_indices(len(moments))] += 2.0 / n_rows
+        moments[np.diag_indices(len(moments))] += RIDGE / n_rows
         slopes = np.linalg.solve(moments, columns @ centered / n_rows)
         left = ((centered - columns.T @ slopes) ** 2).sum(axis=0) / (n_rows - len(columns))
         variance = (centered**2).mean(axis=0)
-        is_explained = left < (1.0 - _LEAST_EXPLAINED) * variance
+        is_explained = left < (1.0 - LEAST_EXPLAINED) * variance
         if not is_explained.any():
             return None
         # Last digits, which may depend on the threads of a model, are dropped.
-        unit = _DIGITS * np.sqrt(np.where(is_explained, variance, 1.0))
+        unit = DIGITS * np.sqrt(np.where(is_explained, variance, 1.0))
         slopes = np.where(is_explained, np.rint(slopes / unit) * unit, 0.0)
         by_output = slopes.T.reshape(len(slopes.T), 2 * n_harmonics + 1, n_variables)
         waves = by_output[:, 1:].reshape(-1, 2, n_harmonics, n_variables)
         return cls(means, scales, by_output[:, 0], waves)
+
+    def draw(
+        self,
+        ordering: Prefixes,
+        X: Floats,
+        noise: Floats,
+        lengths: Sequence[int],
+        outputs: Rows | None,
+    ) -> Iterator[tuple[Floats, Floats]]:
+        """Yield the draws of prefixes, and the noise in predictions for them that is known.
+
+        See `noise`. Draws are valid until the next prefix is drawn.
+        """
+        drawing = cast(LatentPrefixes, ordering)
+        for _, draws, latent in drawing.latent_prefixes(X, noise, lengths):
+            yield draws, self.noise(latent, outputs)
 
     def noise(self, latent: Latent, outputs: Rows | None = None) -> Floats:
         """Return ``h - E[h]`` of draws, (n_rows, n_draws, n_outputs).

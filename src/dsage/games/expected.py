@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, cast
 
 import numpy as np
@@ -22,12 +22,12 @@ from dsage.games.known_means import find_marginal_means, find_normal_means, find
 from dsage.games.normal_means import NormalDraws
 from dsage.games.options import GameOptions
 from dsage.games.predictor import Predictor
-from dsage.games.prefixes import ask_prefixes, draw_prefixes, expect_prefixes
+from dsage.games.prefixes import Control, ask_prefixes, draw_prefixes, expect_prefixes
+from dsage.games.quadratic_control import QuadraticControl
 from dsage.games.received import expected_output, given, received
 from dsage.models.affine import Affine
 from dsage.samplers.base import Sampler, check_sampler
-from dsage.samplers.interface import LatentPrefixes, Prefixes
-from dsage.samplers.latent import Latent
+from dsage.samplers.interface import LatentPrefixes, Prefixes, ProjectedPrefixes
 from dsage.samplers.noise import Noise
 from dsage.samplers.ordering import Ordering
 from dsage.samplers.recent import Recent
@@ -120,7 +120,7 @@ class Expected(Game):
         # Long orderings come in pieces of few rows, one after the other.
         self._last_ordering: Recent[Prefixes] = Recent(1)
         # Subclasses may find one.
-        self._control: DrawControl | None = None
+        self._control: Control | None = None
 
     @property
     def is_drawn(self) -> bool:
@@ -228,23 +228,35 @@ class Expected(Game):
         mixed = np.where(known, self.matrix[own], background[other])
         return background, mixed, self._check_outputs(self._predict_rows(mixed), 1)
 
-    def _find_control(self) -> DrawControl | None:
+    def _find_control(self) -> Control | None:
         """Return a control of the draws along orderings, if there is one that saves work."""
         is_able = self._is_controlled and self.is_drawn and self.has_paths
         # Scores predict more draws in the time that a control takes.
-        is_able &= self._sampler.has_latent and not self._is_direct
-        is_wanted = self.corrects_means or self.outputs_of(np.arange(1)) is not None
-        if not is_able or not is_wanted or self._device is not None:
-            return None
-        n_features = len(self.feature_names)
-        if not DrawControl.count_harmonics(n_features, _N_CONTROL):
+        is_able &= not self._is_direct and self._device is None
+        n_features, n_scores = len(self.feature_names), self._sampler.n_scores
+        has_latent = self._sampler.has_latent
+        if has_latent:
+            is_able &= DrawControl.count_harmonics(n_features, _N_CONTROL) > 0
+            is_able &= self.corrects_means or self.outputs_of(np.arange(1)) is not None
+        else:
+            # Quadratic functions follow probabilities too badly to correct losses by their slopes.
+            is_able &= n_scores > 0 and self.corrects_means
+        if not is_able:
             return None
         noise = Noise(self._streams, n_features, n_replicates=1, n_draws=_N_CONTROL)
-        scores = self._sampler.prepare(noise(np.zeros(1, dtype=np.intp), _CONTROL_EPOCH))
-        ordering = cast(LatentPrefixes, self._sampler.ordering(np.arange(n_features)))
-        _, draws, latent = next(ordering.latent_prefixes(self._rows[:1], scores, [0]))
+        prepared = self._sampler.prepare(noise(np.zeros(1, dtype=np.intp), _CONTROL_EPOCH))
+        given = self._rows[:1], prepared
+        ordering = self._sampler.ordering(np.arange(n_features))
+        if has_latent:
+            _, draws, latent = next(cast(LatentPrefixes, ordering).latent_prefixes(*given, [0]))
+        else:
+            drawing, every = cast(ProjectedPrefixes, ordering), np.eye(n_scores)
+            _, draws, sums = next(drawing.projected_prefixes(*given, every, [0]))
         predicted = self._check_outputs(self._predict_rows(draws[0]), 1)
-        return DrawControl.fit(latent.scores[:, 0], self._all_outputs(predicted))
+        outputs = self._all_outputs(predicted)
+        if has_latent:
+            return DrawControl.fit(latent.scores[:, 0], outputs)
+        return QuadraticControl.fit(sums.drawn[:, 0].T, outputs)
 
     def _all_outputs(self, predicted: Floats) -> Floats:
         """Return predictions as (n_rows, n_outputs), with all outputs that `outputs_of` counts."""
@@ -322,12 +334,14 @@ class Expected(Game):
         for here, n_coalitions in self._row_chunks(len(rows)):
             X = self._rows[rows[here]]
             scores = self._sampler.prepare(self.noise(rows[here], epoch))
-            noise_of = self._noise_of(rows[here])
+            # The output of each row that matters, or all.
+            outputs = None if self.corrects_means else self.outputs_of(rows[here])
             for number, (order, wanted) in enumerate(zip(orders, needed, strict=True)):
                 lengths = np.flatnonzero(wanted[:-1])
                 starts = range(0, len(lengths), n_coalitions)
                 chunks = [lengths[first : first + n_coalitions] for first in starts]
-                drawn = draw_prefixes(self._ordering(order), X, scores, chunks, noise_of)
+                ordering = self._ordering(order)
+                drawn = draw_prefixes(ordering, X, scores, chunks, self._control, outputs)
                 found = ask_prefixes(drawn, chunks, self._ask, is_direct=self._is_direct)
                 for at, (predicted, noise) in zip(chunks, found, strict=True):
                     yield number, self._take_noise(at, here, predicted, noise)
@@ -342,14 +356,6 @@ class Expected(Game):
                 for length, means in found:
                     shaped = means.reshape(1, *means.shape[:2], *self.predictions.shape[1:])
                     yield number, Chunk(np.array([length]), here, shaped)
-
-    def _noise_of(self, rows: Rows) -> Callable[[Latent], Floats] | None:
-        """Return a function that computes the noise in draws for rows; None without a control."""
-        control = self._control
-        if control is None:
-            return None
-        outputs = None if self.corrects_means else self.outputs_of(rows)
-        return lambda latent: control.noise(latent, outputs)
 
     def _take_noise(self, at: Rows, here: slice, predicted: Floats, noise: Floats | None) -> Chunk:
         """Return mean predictions without the noise that a control knows, or together with it."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import cast
+from typing import Protocol
 
 import numpy as np
 
 from dsage.games.base import Floats, Rows
 from dsage.models.affine import Affine
-from dsage.samplers.interface import LatentPrefixes, Prefixes
-from dsage.samplers.latent import Latent
+from dsage.samplers.interface import Prefixes
 from dsage.samplers.ordering import Ordering
 
 
@@ -30,24 +29,40 @@ def expect_prefixes(affine: Affine, ordering: Ordering, order: Rows, X: Floats) 
     return values[:-1]
 
 
+class Control(Protocol):
+    """What is known of the noise in predictions for draws, which has mean zero."""
+
+    def draw(
+        self,
+        ordering: Prefixes,
+        X: Floats,
+        noise: Floats,
+        lengths: Sequence[int],
+        outputs: Rows | None,
+    ) -> Iterator[tuple[Floats, Floats]]:
+        """Yield the draws of prefixes, and the noise in predictions for them that is known."""
+        ...
+
+
 def draw_prefixes(
     ordering: Prefixes,
     X: Floats,
     scores: Floats,
     chunks: Sequence[Rows],
-    noise_of: Callable[[Latent], Floats] | None,
+    control: Control | None,
+    outputs: Rows | None,
 ) -> Iterator[tuple[Floats, Floats | None]]:
     """Yield the draws of each prefix in chunks of their lengths, and the noise a control knows.
 
-    Draws are valid until the next prefix is drawn.
+    The noise is of one output for each row, or of all. Draws are valid until the next prefix is
+    drawn.
     """
     lengths = [length for at in chunks for length in at.tolist()]
-    if noise_of is None:
-        for _, draws in ordering.prefixes(X, scores, lengths):
-            yield draws, None
+    if control is not None:
+        yield from control.draw(ordering, X, scores, lengths, outputs)
         return
-    for _, draws, latent in cast(LatentPrefixes, ordering).latent_prefixes(X, scores, lengths):
-        yield draws, noise_of(latent)
+    for _, draws in ordering.prefixes(X, scores, lengths):
+        yield draws, None
 
 
 def ask_prefixes(

@@ -23,6 +23,7 @@ from dsage.graphs.interventions import Interventions
 from dsage.samplers.checks import Floats, Mask
 from dsage.samplers.conditioning import normal_scores
 from dsage.samplers.latent import Latent
+from dsage.samplers.projections import Projected
 from dsage.samplers.sums import SumLaw
 from dsage.samplers.training import Training
 
@@ -63,6 +64,21 @@ class LatentPrefixes(Prefixes, Protocol):
         ...
 
 
+class ProjectedPrefixes(Prefixes, Protocol):
+    """Draws along an ordering of the features, with weighted sums of the scores behind them."""
+
+    def projected_prefixes(
+        self,
+        X: Any,  # noqa: ANN401
+        noise: Floats,
+        weights: Floats,
+        /,
+        lengths: Iterable[int] | None = None,
+    ) -> Iterator[tuple[int, Floats, Projected]]:
+        """Yield lengths of prefixes, draws given these prefixes, and the sums of their scores."""
+        ...
+
+
 class SumPrefixes(Prefixes, Protocol):
     """Draws along an ordering of the features, with the distributions of weighted sums of them."""
 
@@ -99,6 +115,9 @@ class Sampler(ABC):
         such sums then need no draws of features.
     has_latent : bool
         Whether orderings also return the normal scores behind their draws (`latent_prefixes`).
+    n_scores : int
+        Number of scores behind the draws of which orderings return weighted sums, with their
+        distributions (`projected_prefixes`); 0 if they do not.
     draws_on_device : bool
         Whether `on_device` is available, which draws on a device of PyTorch.
     interventions : Interventions or None
@@ -121,6 +140,7 @@ class Sampler(ABC):
     has_factors: bool = False
     has_sums: bool = False
     has_latent: bool = False
+    n_scores: int = 0
     draws_on_device: bool = False
     interventions: Interventions | None = None
     n_hidden: int = 0

@@ -13,8 +13,9 @@ else is computed element by element.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from dsage.samplers.mix.margins import Margins
 from dsage.samplers.mix.states import StateDraws, Uniforms, remainder
 from dsage.samplers.mix.trees import Trees
 from dsage.samplers.mix.variables import Variables
+from dsage.samplers.projections import Projected
 from dsage.samplers.recent import Recent
 
 _FAR = 128.0  # standard deviations: values beyond count as so far
@@ -40,6 +42,14 @@ class Factors:
     lower: Floats  # (n_components, n_numbers, n_numbers)
     exact: Floats  # transposed and rounded, in steps of the grid
     log_scale: Floats  # logarithms of the diagonals, (n_components, n_numbers)
+
+
+class Drawn(NamedTuple):
+    """Draws for prefixes of an ordering, and what is behind them."""
+
+    values: Floats  # (n_lengths, n_rows, n_draws, n_columns)
+    scores: Floats  # of the numbers, in their order, (n_lengths, n_rows, n_draws, n_numbers)
+    shares: Floats  # of the components, up to a factor, (n_lengths, n_rows, n_components)
 
 
 class Drawer:
@@ -112,12 +122,48 @@ class Path:
 
         Those for a length do not depend on the other lengths.
         """
-        if len(self._groups) == 1:
-            out = self._groups[0][1].draw(lengths)
+        return self._draw(lengths)[0]
+
+    def draw_sums(
+        self, lengths: Sequence[int], weights: Floats
+    ) -> tuple[Floats, Iterator[Projected]]:
+        """Return draws as `draw` does, and sums of the scores behind them, length by length.
+
+        The weights have shape (n_numbers, n_sums) and are the same in all calls. Lengths may not be
+        smaller than those of the last call.
+        """
+        out, found = self._draw(lengths)
+        parts = [
+            group.project(drawn, lengths, weights)
+            for (_, group), drawn in zip(self._groups, found, strict=True)
+        ]
+        if len(parts) == 1:
+            return out, parts[0]
+        return out, (self._join(some) for some in zip(*parts, strict=True))
+
+    def _join(self, parts: Sequence[Projected]) -> Projected:
+        """Return the sums of all rows."""
+        n_sums, _, n_components = parts[0].means.shape
+        n_rows, n_draws = self._shape[:2]
+        joined = Projected(
+            np.empty((n_sums, n_rows, n_draws)),
+            np.empty((n_rows, n_components)),
+            *(np.empty((n_sums, n_rows, n_components)) for _ in range(2)),
+        )
+        for (rows, _), part in zip(self._groups, parts, strict=True):
+            joined.drawn[:, rows], joined.shares[rows] = part.drawn, part.shares
+            joined.means[:, rows], joined.variances[:, rows] = part.means, part.variances
+        return joined
+
+    def _draw(self, lengths: Sequence[int]) -> tuple[Floats, list[Drawn]]:
+        """Return draws for all rows, and those of each group of rows."""
+        found = [group.draw(lengths) for _, group in self._groups]
+        if len(found) == 1:
+            out = found[0].values
         else:
             out = np.empty((len(lengths), *self._shape))
-            for rows, group in self._groups:
-                out[:, rows] = group.draw(lengths)
+            for (rows, _), each in zip(self._groups, found, strict=True):
+                out[:, rows] = each.values
         for drawn, length in zip(out, lengths, strict=True):
             known = self._order[:length]
             drawn[..., known] = self._X[:, None, known]
@@ -126,7 +172,7 @@ class Path:
                 if 0 < len(given) < len(columns):
                     copies = [column for column in columns if column not in given]
                     drawn[..., copies] = self._X[:, None, given[:1]]
-        return out
+        return out, found
 
 
 class _Group:
@@ -160,6 +206,7 @@ class _Group:
         self._others = np.flatnonzero((self._tables >= 0) | (self._columns == 0)).tolist()
         self._first_scores = grid_scores(noise[:, :, self._columns])
         self._steps = np.ascontiguousarray(as_grid(self.z))
+        self._sums: _Sums | None = None
 
     def _whiten(self, scores: Floats) -> Floats:
         """Return z of all rows and components, in the order of the numbers; 0 if never known."""
@@ -178,8 +225,8 @@ class _Group:
             rest[at + 1 :] -= products[at + 1 :]
         return whitened.transpose(1, 2, 0)
 
-    def draw(self, lengths: Sequence[int]) -> Floats:
-        """Return draws (n_lengths, n_rows, n_draws, n_columns)."""
+    def draw(self, lengths: Sequence[int]) -> Drawn:
+        """Return draws for ascending lengths."""
         noise = self._noise
         given = self._drawer.states.given(self._X, self._states, self._step, lengths)
         logs = self._log_shares(lengths) + given.log_shares
@@ -192,9 +239,20 @@ class _Group:
         uniforms = Uniforms(noise, remainder(u, np.where(chosen > 0, low, 0.0), width))
         out = np.empty((*chosen.shape, noise.shape[2]))
         marks = self._drawer.states.draw(out, given, chosen, uniforms)
-        if len(self.order):
-            self._draw_numbers(out, chosen, uniforms, marks, lengths)
-        return out
+        scores = self._draw_numbers(out, chosen, uniforms, marks, lengths)
+        return Drawn(out, scores, shares)
+
+    def project(self, drawn: Drawn, lengths: Sequence[int], weights: Floats) -> Iterator[Projected]:
+        """Yield sums of the scores behind draws; see :meth:`Path.draw_sums`."""
+        if self._sums is None:
+            # The number behind a known special value plays no part: it is left out altogether.
+            known_when = self._known_when[self.order]
+            is_read = (known_when < NEVER) | (self._when[self.order] == NEVER)
+            own = np.where(is_read[:, None], weights[self.order], 0.0)
+            self._sums = _Sums(self._drawer.components.means[:, self.order], own, self)
+        for length, scores, shares in zip(lengths, drawn.scores, drawn.shares, strict=True):
+            n_known = int((self._known_when <= length).sum())
+            yield self._sums.given(n_known, scores, shares / shares.sum(axis=1, keepdims=True))
 
     def _log_shares(self, lengths: Sequence[int]) -> Floats:
         """Return log probabilities from known numbers, (n_lengths, n_rows, n_components)."""
@@ -217,8 +275,13 @@ class _Group:
         uniforms: Uniforms,
         marks: dict[int, tuple[Ints, Floats]],
         lengths: Sequence[int],
-    ) -> None:
-        """Write the draws of the unknown numbers; `marks` has states of special values."""
+    ) -> Floats:
+        """Write the draws of the unknown numbers, and return the scores of all.
+
+        `marks` has states of special values.
+        """
+        if not len(self.order):
+            return np.empty((*chosen.shape, 0))
         drawer, order = self._drawer, self.order
         numbers = drawer.variables.numbers
         scores = self._scores(chosen, uniforms, marks)
@@ -239,6 +302,7 @@ class _Group:
                 x = np.where(states > 0, special[states], x)
             for column in numbers[at].columns:
                 out[:n, :, :, column] = x
+        return drawn
 
     def _scores(
         self, chosen: Ints, uniforms: Uniforms, marks: dict[int, tuple[Ints, Floats]]
@@ -264,6 +328,43 @@ class _Group:
                 part += means[component]
                 flat[some] = part
         return scores
+
+
+class _Sums:
+    """Sums of scores, with means and variances that are updated as more numbers become known.
+
+    Given the first q numbers, the sum with weights v has the mean ``v'm + sum over i <= q of
+    (L'v)_i z_i`` in a component, and the variance ``sum over i > q of (L'v)_i^2``.
+
+    Parameters
+    ----------
+    means : array of shape (n_components, n_numbers)
+    weights : array of shape (n_numbers, n_sums)
+    group : _Group
+        The rows, with their numbers in the same order.
+    """
+
+    def __init__(self, means: Floats, weights: Floats, group: _Group) -> None:
+        self._z, self._weights, self._n_known = group.z, weights, 0
+        n_rows, n_components, n_numbers = self._z.shape
+        # The effects of the numbers on the sums: (n_sums, n_numbers, n_components).
+        self._effects = np.einsum("kji,js->sik", group.factors.lower, weights)
+        starts = np.einsum("kj,js->sk", means, weights)
+        self._means = np.repeat(starts[:, None], n_rows, axis=1)
+        squares = np.zeros((weights.shape[1], n_numbers + 1, n_components))
+        squares[:, :-1] = self._effects**2
+        self._variances = np.cumsum(squares[:, ::-1], axis=1)[:, ::-1]
+
+    def given(self, n_known: int, scores: Floats, shares: Floats) -> Projected:
+        """Return the sums of drawn scores; `n_known` may not fall."""
+        for at in range(self._n_known, n_known):
+            self._means += self._effects[:, at, None] * self._z[:, :, at]
+        self._n_known = n_known
+        # Element by element: the sums of a row do not depend on the other rows.
+        drawn = np.zeros((len(self._means), *scores.shape[:2]))
+        for at, weights in enumerate(self._weights):
+            drawn += weights[:, None, None] * scores[:, :, at]
+        return Projected(drawn, shares, self._means, self._variances[:, n_known, None])
 
 
 def _count_below(bounds: Floats, u: Floats) -> Ints:

@@ -16,9 +16,10 @@ from dsage.samplers.base import BaseSampler, Sampler
 from dsage.samplers.checks import Floats, Ints, Mask
 from dsage.samplers.device import DeviceMix, DeviceSampler, Place
 from dsage.samplers.gaps import read_rows
-from dsage.samplers.mix.paths import Drawer
+from dsage.samplers.mix.paths import Drawer, Path
 from dsage.samplers.mix.select import fit_mixture
 from dsage.samplers.mix.variables import Variables
+from dsage.samplers.projections import Projected
 from dsage.samplers.registry import ANY_DATA, SAMPLERS
 
 _PREFIX_BYTES = 2**26  # of the draws for several prefixes at a time
@@ -114,6 +115,11 @@ class Mix(BaseSampler):
         drawn: Floats = self._drawer.along(X, noise, order).draw([len(order)])[0]
         return drawn[..., ~known]
 
+    @property
+    def n_scores(self) -> int:  # type: ignore[override]
+        """Number of columns that are drawn as numbers; see :class:`Sampler`."""
+        return len(self._drawer.variables.numbers) if self.is_fitted else 0
+
     def ordering(self, order: Sequence[int] | npt.NDArray[np.intp]) -> MixOrdering:
         """Return an object that draws for all prefixes of an ordering of the features."""
         positions = self._check_order(order)
@@ -173,6 +179,45 @@ class MixOrdering:
         int, array of shape (n_rows, n_draws, n_features)
             The length of a prefix, and the draws.
         """
+        for some, path in self._chunks(X, noise, lengths):
+            for length, draws in zip(some, path.draw(some), strict=True):
+                yield length, self._move(draws, length)
+
+    def projected_prefixes(
+        self,
+        X: Any,  # noqa: ANN401
+        noise: Floats,
+        weights: Floats,
+        lengths: Iterable[int] | None = None,
+    ) -> Iterator[tuple[int, Floats, Projected]]:
+        """Draw as `prefixes` does, and also return sums of the scores behind the draws.
+
+        The scores are those of the numbers, on the scale of the mixture.
+
+        Parameters
+        ----------
+        X, noise, lengths
+            As in `prefixes`.
+        weights : array of shape (n_scores, n_sums)
+            The weights of the scores in the sums.
+
+        Yields
+        ------
+        int, array of shape (n_rows, n_draws, n_features), Projected
+            The length of a prefix, the draws, and the sums.
+        """
+        for some, path in self._chunks(X, noise, lengths):
+            drawn, sums = path.draw_sums(some, weights)
+            for length, draws, projected in zip(some, drawn, sums, strict=True):
+                yield length, self._move(draws, length), projected
+
+    def _chunks(
+        self,
+        X: Any,  # noqa: ANN401
+        noise: Floats,
+        lengths: Iterable[int] | None,
+    ) -> Iterator[tuple[list[int], Path]]:
+        """Yield lengths of prefixes to draw for at a time, and the path that they share."""
         chosen = list(range(len(self.order) + 1) if lengths is None else lengths)
         rows = read_rows(self._layout, X, np.ones(len(self.order), bool))
         n_numbers = len(self._drawer.variables.numbers)
@@ -180,9 +225,11 @@ class MixOrdering:
         at_once = max(1, _PREFIX_BYTES // max(1, each))
         path = self._drawer.along(rows, noise, self.order)
         for first in range(0, len(chosen), at_once):
-            some = chosen[first : first + at_once]
-            for length, draws in zip(some, path.draw(some), strict=True):
-                known = np.zeros(len(self.order), bool)
-                known[self.order[:length]] = True
-                self._layout.possible.snap(draws, known)
-                yield length, draws
+            yield chosen[first : first + at_once], path
+
+    def _move(self, draws: Floats, length: int) -> Floats:
+        """Move draws for a prefix to possible values, in place."""
+        known = np.zeros(len(self.order), bool)
+        known[self.order[:length]] = True
+        self._layout.possible.snap(draws, known)
+        return draws

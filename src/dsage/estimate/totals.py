@@ -32,6 +32,7 @@ class Totals:
         self.balance: Balance | None = None
         if plan.can_narrow and plan.n_columns <= MOST_FEATURES:
             self.balance = Balance(plan.shards, plan.n_columns, plan.n_replicates)
+        self._total: tuple[float, float] | None = None
         # Distinct pairs of a coalition and a row that each term was the first to need.
         self.costs = np.zeros(len(plan.terms), dtype=np.int64)
         # Surpluses of the main term that are zero by separation, and, from an audit, their feature,
@@ -121,7 +122,19 @@ class Totals:
         if self.balance is None:
             return None
         drawn = self.draw_variance(0)
-        return self.balance.adjust(self.slope, self.own_variance(0) + drawn, drawn)
+        own = self.own_variance(0) + drawn
+        control = self.plan.control
+        cheap = 0.0 if control is None else self.slope * float(control.mean.sum())
+        return self.balance.adjust(self.slope, own, drawn, cheap, self._find_total)
+
+    def _find_total(self) -> tuple[float, float] | None:
+        """Return the sum of the values and its error, if it is known apart from orderings."""
+        if self.plan.oracle is not None:
+            # The values at boundaries add up to what these tell.
+            return None
+        if self._total is None:
+            self._total = self.plan.game.known_total()
+        return self._total
 
     def draw_variance(self, term: int) -> Floats:
         """Return the variance of a term from draws."""

@@ -129,7 +129,9 @@ def test_the_state_can_be_restored():
     play(one, np.random.default_rng(0), [3.0, 2.0, 1.0, 0.5], noise=0.5)
     other.restore({name: np.array(value) for name, value in one.state().items()})
     drawn = np.full(N_FEATURES, 0.01)
-    for mine, yours in zip(one.adjust(0.0, 2 * drawn, drawn), other.adjust(0.0, 2 * drawn, drawn), strict=True):
+    for mine, yours in zip(
+        one.adjust(0.0, 2 * drawn, drawn), other.adjust(0.0, 2 * drawn, drawn), strict=True
+    ):
         np.testing.assert_array_equal(mine, yours)
 
 

@@ -1,9 +1,10 @@
 """Values that add up although features have different numbers of units.
 
-Along each ordering the surpluses add up, so their sum, the total, hardly depends on the orderings.
-Units of all features measure it. If some features have further units, the sum of the values differs
-from this total T by a remainder r, which has mean zero. With w'z = r, where z has the values and T,
-and with their covariances M,
+Along each ordering the surpluses add up, so their sum, the total, does not depend on the orderings.
+It is known from the losses with no feature known and with all of them, or measured by units of all
+features. If some features have further units, the sum of the values differs from this total T by a
+remainder r, which has mean zero. With w'z = r, where z has the values and T, and with their
+covariances M,
 
     z - M w r / (w' M w)
 
@@ -13,7 +14,7 @@ most units hardly change, and others gain from what these tell about the orderin
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +29,8 @@ MOST_FEATURES = 1 << 10
 _MAX_BYTES = 2**24
 # Variances of a remainder below this share of those of the values are rounding errors.
 _ROUNDING = 1e-20
+# Largest share of a variance that a known total may explain.
+_MOST_EXPLAINED = 0.9
 _STATE = (
     "whole_visits",
     "whole_sums",
@@ -190,9 +193,7 @@ class Balance:
 
     def state(self) -> Arrays:
         """Return the sums by name, without copying."""
-        return nest_arrays(
-            {"tally": self._tally.state(), "rows": {"replicates": self._replicates}}
-        )
+        return nest_arrays({"tally": self._tally.state(), "rows": {"replicates": self._replicates}})
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Return to the sums that `state` returned."""
@@ -219,8 +220,15 @@ class Balance:
         """Treat the noise from now on as independent of the noise before."""
         self._tally.next_epoch()
 
-    def adjust(self, slope: float, own: Floats, drawn: Floats) -> Adjustment | None:
-        """Return what makes the values add up; None if they do.
+    def adjust(
+        self,
+        slope: float,
+        own: Floats,
+        drawn: Floats,
+        cheap: float = 0.0,
+        find_total: Callable[[], tuple[float, float] | None] = lambda: None,
+    ) -> Adjustment | None:
+        """Return what makes the values add up; None if all features have the same units.
 
         Parameters
         ----------
@@ -228,16 +236,30 @@ class Balance:
             The slope on the first level.
         own, drawn : arrays of shape (n_features,)
             The variances of the values: in all, and from draws.
+        cheap : float, default=0.0
+            What the first level adds to the sum of the values.
+        find_total : callable, optional
+            Returns the sum of the values of all rows and its error, if it is known better than from
+            the units of all features.
         """
         counts = self._tally.counts_of_columns
         if not counts[-1] or (counts == counts[-1]).all():
             return None
         value, control = self._tally.mean()
         z = value - slope * control
+        found, total = self._tally.covariances(slope, self._drawn(drawn)), find_total()
+        if total is not None:
+            z[-1] = total[0] - cheap
         remainder = z[-1] - z[:-1].sum()
-        found = self._tally.covariances(slope, self._drawn(drawn))
         if found is not None:
-            adjusted = _adjust(remainder, *found, counts)
+            covariances, freedom = found
+            # Even a perfect correlation leaves the error of the features with the most units.
+            most = 1.0 - counts[:-1] / counts.max()
+            if total is not None:
+                covariances[-1] = covariances[:, -1] = 0.0
+                most = np.full_like(own, _MOST_EXPLAINED)
+            se_total = 0.0 if total is None else total[1]
+            adjusted = _adjust(remainder, covariances, freedom, most, se_total)
             if adjusted is not None:
                 return adjusted
         # Without covariances, by variances, as far as others have more units.
@@ -269,26 +291,27 @@ class Balance:
 
 
 def _adjust(
-    remainder: float, covariances: Floats, freedom: int, counts: npt.NDArray[np.intp]
+    remainder: float, covariances: Floats, freedom: int, most: Floats, se_total: float
 ) -> Adjustment | None:
     """Return what makes values add up, by generalized least squares; None for rounding errors.
 
-    The total is the last column of the covariances and counts.
+    The total is the last column of the covariances. At most `most` of the variances is explained.
+    `se_total` is an error of the total that the covariances lack.
     """
-    signs = np.append(-np.ones(len(counts) - 1), 1.0)
+    signs = np.append(-np.ones(len(most)), 1.0)
     with_remainder = covariances @ signs
     variance = float(signs @ with_remainder)
     own = covariances.diagonal()[:-1]
     if not variance > _ROUNDING * own.sum():
         return None
     shift = divide(np.array(remainder), -with_remainder[:-1], np.array(variance))
-    explained = with_remainder[:-1] ** 2
-    explained = np.divide(explained, own * variance, out=np.zeros_like(own), where=own > 0)
-    # Even a perfect correlation leaves the error of the features with the most units.
-    explained = np.minimum(explained, 1.0 - counts[:-1] / counts.max())
+    squares = with_remainder[:-1] ** 2
+    explained = np.divide(squares, own * variance, out=np.zeros_like(own), where=own > 0)
+    explained = np.minimum(explained, most)
     # An estimated slope takes a degree of freedom.
     more = np.where(explained > 0.0, 1.0 / max(freedom - 2, 1), 0.0)
-    return Adjustment(shift, np.sqrt((1.0 - explained) * (1.0 + more)))
+    left = (1.0 - explained) * (1.0 + more) + explained * se_total**2 / variance
+    return Adjustment(shift, np.sqrt(left))
 
 
 def _outer_products(off: Floats) -> Floats:

@@ -81,6 +81,32 @@ def test_values_are_unbiased_and_their_errors_honest():
     assert 0.6 < square < 1.35
 
 
+class Quiet(Votes):
+    """The same without noise of draws: the total of the rows is known exactly."""
+
+    def risks(self, known, rows, epoch=0):  # noqa: ARG002
+        losses = self.losses[known @ _SHIFTS][:, rows, None]
+        return np.repeat(losses, 2, axis=2)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_values_add_up_exactly_although_features_have_different_numbers_of_orderings(seed):
+    game = Quiet(seed)
+    options = OPTIONS | {"random_state": seed}
+    found = run(game, stopping=as_stopping(tolerance=0.02), **options)
+    every = found.n_orderings * (N_FEATURES + 1) * 15
+    assert found.n_evaluated + found.n_shared < every
+    total = game.losses[0].mean() - game.losses[-1].mean()
+    assert found.values.sum() == pytest.approx(total, abs=1e-12)
+    assert sum(term.values for term in found.terms) == pytest.approx(found.values, abs=1e-12)
+
+
+def test_several_jobs_give_the_same_numbers():
+    one, two = (to_tolerance(0.02, n_jobs=n_jobs) for n_jobs in (1, 2))
+    np.testing.assert_array_equal(one.values, two.values)
+    np.testing.assert_array_equal(one.se, two.se)
+
+
 def test_a_run_that_is_refined_equals_one_to_the_tighter_tolerance():
     estimation = Estimation(Votes(), **OPTIONS)
     refine(estimation, stopping=as_stopping(tolerance=0.04))

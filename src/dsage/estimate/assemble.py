@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dsage.estimate.accumulate.balance import Adjustment
 from dsage.estimate.accumulate.history import History
 from dsage.estimate.inference import effective_df
 from dsage.estimate.result import Estimate, OutputEstimate, TermEstimate, TermKind
@@ -23,19 +24,25 @@ _ROUNDING = 1e-12
 def assemble(totals: Totals, history: History, seconds: float) -> Estimate:
     """Return the current estimate; the history has the looks before this one."""
     plan, estimated = totals.plan, totals.estimated
-    terms = _make_terms(totals)
+    adjustment = totals.adjustment()
+    terms = _make_terms(totals, adjustment)
     audit = None
     if len(plan.terms) == 2:
         audit = _make_audit(totals)
         if plan.estimand == "sage":
             terms.append(audit)
     n_orderings, n_units = _count(totals)
+    se_orderings = np.sqrt(sum(totals.variance(term) for term in estimated))
+    se_draws = totals.draw_se()
+    if adjustment is not None:
+        se_orderings = np.sqrt(sum(term.se**2 for term in terms))
+        se_draws = adjustment.factor * se_draws
     columns: dict[str, Any] = {
         "values": np.sum([term.values for term in terms], axis=0),
-        "se_orderings": np.sqrt(sum(totals.variance(term) for term in estimated)),
-        "se_draws": totals.draw_se(),
+        "se_orderings": se_orderings,
+        "se_draws": se_draws,
         "se_rows": np.sqrt(totals.ledger.row_variance(estimated)),
-        "df": _find_df(totals, terms),
+        "df": _find_df(totals, terms, se_draws),
     }
     columns |= _without_rounding(columns, plan.game.risk_scale)
     n_values = plan.n_values
@@ -100,8 +107,8 @@ def _is_exact(totals: Totals) -> bool:
     return totals.is_complete and totals.estimated == [0]
 
 
-def _make_terms(totals: Totals) -> list[TermEstimate]:
-    """Return the first level, if any, and the main term."""
+def _make_terms(totals: Totals, adjustment: Adjustment | None) -> list[TermEstimate]:
+    """Return the first level, if any, and the main term, adjusted so that values add up."""
     plan, main, slope = totals.plan, totals.tallies[0], totals.slope
     value, control = main.mean()
     terms = []
@@ -113,6 +120,8 @@ def _make_terms(totals: Totals) -> list[TermEstimate]:
     if _is_exact(totals):
         n_orderings = plan.n_all_orderings
     kind, se = plan.terms[0].kind, np.sqrt(totals.own_variance(0))
+    if adjustment is not None:
+        value, se = value + adjustment.shift, se * adjustment.factor
     df = float(main.df)
     terms.append(TermEstimate(kind, value, se, n_orderings, int(totals.costs[0]), df=df))
     return terms
@@ -148,9 +157,9 @@ def _count(totals: Totals) -> tuple[int, int]:
     return max(n_orderings, n_sampled), min(n_units, n_correction)
 
 
-def _find_df(totals: Totals, terms: Sequence[TermEstimate]) -> Floats:
+def _find_df(totals: Totals, terms: Sequence[TermEstimate], se_draws: Floats) -> Floats:
     """Return the degrees of freedom of the sum of the terms, by Satterthwaite."""
-    drawn = totals.draw_se() ** 2
+    drawn = se_draws**2
     variances = np.stack([*(term.se**2 for term in terms), drawn])
     if not np.isfinite(variances).all():
         return np.ones(totals.plan.n_columns)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dsage._files import Arrays, arrays_under, nest_arrays
+from dsage.estimate.accumulate.balance import MOST_FEATURES, Adjustment, Balance
 from dsage.estimate.accumulate.control import Control
 from dsage.estimate.accumulate.ledger import MAX_BYTES, Ledger
 from dsage.estimate.accumulate.tally import Tally
@@ -27,6 +28,11 @@ class Totals:
         self.ledger = self._make_ledger(0, len(self.estimated))
         is_audited = plan.is_audited_only
         self.audit_ledger = self._make_ledger(1, 1, MAX_BYTES // 2) if is_audited else None
+        # What makes values add up if features have different numbers of units.
+        self.balance: Balance | None = None
+        if plan.can_narrow and plan.n_columns <= MOST_FEATURES:
+            self.balance = Balance(plan.shards, plan.n_columns, plan.n_replicates)
+        self._total: tuple[float, float] | None = None
         # Distinct pairs of a coalition and a row that each term was the first to need.
         self.costs = np.zeros(len(plan.terms), dtype=np.int64)
         # Surpluses of the main term that are zero by separation, and, from an audit, their feature,
@@ -53,6 +59,8 @@ class Totals:
         ledger.add(number, shard, surplus, wanted)
         if term == 0:
             self.skipped += outcome.n_skipped
+            if self.balance is not None:
+                self.balance.add(shard, surplus, outcome.control, wanted)
         n_rows = len(self.plan.shards_of(term)[shard])
         self.noted += [(*note, n_rows) for note in outcome.noted]
 
@@ -61,6 +69,8 @@ class Totals:
         self.ledger.next_epoch()
         if self.audit_ledger is not None:
             self.audit_ledger.next_epoch()
+        if self.balance is not None:
+            self.balance.next_epoch()
         for tally in self.tallies:
             tally.next_epoch()
 
@@ -107,6 +117,25 @@ class Totals:
         gap = None if control is None else tally.mean()[1] - control.mean
         return tally.variance(self.slope, gap, drawn, is_exact=self.plan.enumeration is not None)
 
+    def adjustment(self) -> Adjustment | None:
+        """Return what makes the values of the main term add up; None if they do."""
+        if self.balance is None:
+            return None
+        drawn = self.draw_variance(0)
+        own = self.own_variance(0) + drawn
+        control = self.plan.control
+        cheap = 0.0 if control is None else self.slope * float(control.mean.sum())
+        return self.balance.adjust(self.slope, own, drawn, cheap, self._find_total)
+
+    def _find_total(self) -> tuple[float, float] | None:
+        """Return the sum of the values and its error, if it is known apart from orderings."""
+        if self.plan.oracle is not None:
+            # The values at boundaries add up to what these tell.
+            return None
+        if self._total is None:
+            self._total = self.plan.game.known_total()
+        return self._total
+
     def draw_variance(self, term: int) -> Floats:
         """Return the variance of a term from draws."""
         ledger, number = self._ledger_of(term)
@@ -142,13 +171,15 @@ class Totals:
             for feature, position, surplus, n_rows in terms["noted"].tolist()
         ]
 
-    def _parts(self) -> dict[str, Tally | Ledger | Control]:
-        parts: dict[str, Tally | Ledger | Control] = {
+    def _parts(self) -> dict[str, Tally | Ledger | Control | Balance]:
+        parts: dict[str, Tally | Ledger | Control | Balance] = {
             f"tally_{term}": tally for term, tally in enumerate(self.tallies)
         }
         parts["ledger"] = self.ledger
         if self.audit_ledger is not None:
             parts["audit_ledger"] = self.audit_ledger
+        if self.balance is not None:
+            parts["balance"] = self.balance
         if self.plan.control is not None:
             parts["control"] = self.plan.control
         return parts

@@ -155,6 +155,13 @@ class Game(ABC):
         """
         return None
 
+    def known_total(self) -> tuple[float, float] | None:
+        """Return the risk with no feature known minus that with all of them, and its error.
+
+        The means over all rows, if they are known better than single risks; otherwise None.
+        """
+        return None
+
     def first_levels(self) -> tuple[Game, ...]:
         """Return a `first_level` for each of the separate outputs, if there are any."""
         level = self.first_level()

@@ -122,6 +122,10 @@ class Cached(Wrapped):
         """Return the game of the bias that few draws leave, without a memory."""
         return self.game.draw_bias()
 
+    def known_total(self) -> tuple[float, float] | None:
+        """Return what all features together lower the risk by, and its error."""
+        return self.game.known_total()
+
     def answers(self, requests: Sequence[Request]) -> list[Floats]:
         """Return the answers to several requests; all new risks are evaluated together."""
         new: dict[Key, tuple[int, int]] = {}

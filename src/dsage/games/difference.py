@@ -120,6 +120,11 @@ class Difference(Game):
         a, b = self.a.draw_bias(), self.b.draw_bias()
         return Difference(a, b) if a is not None and b is not None else a or b
 
+    def known_total(self) -> tuple[float, float] | None:
+        """Return the difference of the totals, and its error."""
+        a, b = self.a.known_total(), self.b.known_total()
+        return None if a is None or b is None else (a[0] - b[0], float(np.hypot(a[1], b[1])))
+
     def mean_risks(self, known: Mask) -> Floats:
         """Return the means over all rows of the risks of coalitions, (n_coalitions,)."""
         return self.a.mean_risks(known) - self.b.mean_risks(known)

@@ -38,9 +38,10 @@ _COPIES = 6
 _PREDICTED_BYTES = 2**25
 # Memory of evaluation rows up to which other processes automatically get copies.
 _COPIED_BYTES = 2**26
-# Draws for the mean prediction, which is the same for all rows, and the epoch of their noise, which
-# no estimate reaches.
-_N_MEAN, _MEAN_EPOCH = 1 << 12, 1 << 40
+N_MEAN = 1 << 12
+"""Draws for the mean prediction, which is the same for all rows."""
+# The epoch of their noise, which no estimate reaches.
+_MEAN_EPOCH = 1 << 40
 # Draws to which a control of the draws is fitted, and the epoch of their noise.
 _N_CONTROL, _CONTROL_EPOCH = 1 << 12, (1 << 40) + 1
 
@@ -202,8 +203,8 @@ class Expected(Game):
         if not self.is_drawn:
             mean: Floats = self._means(nothing, first, 0)[0, 0, 0]
             return mean
-        total: Floats = self.draw_unknown(_N_MEAN)[1].sum(axis=0)
-        return total / _N_MEAN
+        total: Floats = self.draw_unknown(N_MEAN)[1].sum(axis=0)
+        return total / N_MEAN
 
     def draw_unknown(self, n_rows: int) -> tuple[Floats, Floats]:
         """Return rows drawn with no feature known, as codes, and the predictions for them."""

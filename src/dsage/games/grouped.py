@@ -99,6 +99,10 @@ class Grouped(Wrapped):
         bias = self.game.draw_bias()
         return None if bias is None else Grouped(bias, self.members)
 
+    def known_total(self) -> tuple[float, float] | None:
+        """Return what all features together lower the risk by, and its error."""
+        return self.game.known_total()
+
     def first_levels(self) -> tuple[Game, ...]:
         """Return the first levels of the outputs, with the same groups."""
         return tuple(Grouped(level, self.members) for level in self.game.first_levels())

@@ -18,6 +18,7 @@ from dsage.games.apart import Apart, SumOfOutputs
 from dsage.games.base import Floats, Game, Mask, Rows, mean_within
 from dsage.games.device_loss import MOST_SPREAD, DeviceLoss
 from dsage.games.draw_bias import DrawBias
+from dsage.games.expected import N_MEAN
 from dsage.games.first_level import LinkedLoss, find_first_levels
 from dsage.games.linear_causal import LinearCausal
 from dsage.games.links import find_link
@@ -137,6 +138,21 @@ class LossGame(SumOfOutputs):
         everywhere = np.broadcast_to(mean, (1, self.n_rows, *mean.shape))
         found: Floats = self.plain_losses(everywhere, np.arange(self.n_rows))[0]
         return found
+
+    def known_total(self) -> tuple[float, float]:
+        """Return what all features together lower the risk by, and its error.
+
+        It is the mean of `base_losses` minus `losses`; the difference between the halves of the
+        draws shows its error.
+        """
+        total = float((self.base_losses - self.losses).mean())
+        if not self.is_drawn:
+            return total, 0.0
+        predicted = self.draw_unknown(N_MEAN)[1]
+        halves = np.stack([half.mean(axis=0) for half in np.split(predicted, 2)])
+        everywhere = np.broadcast_to(halves[:, None], (2, self.n_rows, *halves.shape[1:]))
+        risks = self.plain_losses(everywhere, np.arange(self.n_rows)).mean(axis=1)
+        return total, float(abs(risks[1] - risks[0]) / 2)
 
     @property
     def corrects_means(self) -> bool:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from dsage.estimate.accumulate.balance import MOST_FEATURES
 from dsage.estimate.result import MATTERS
 from dsage.report.summary import CONFIDENCE, Summary
 from dsage.report.words import count, counted, duration, listed, named, number, percent
@@ -190,6 +191,8 @@ def meaning(summary: Summary) -> list[dict[str, str]]:
 
 def _sum(summary: Summary) -> str:
     is_approximate = summary.explanation.choices.estimate.semantics == "skip"
+    # So many features are not adjusted if they have different numbers of orderings.
+    is_approximate |= len(summary.names) > MOST_FEATURES
     about = "about " if is_approximate else ""
     verb = "raise" if summary.total < 0 else "lower"
     return (
@@ -256,7 +259,8 @@ def savings(summary: Summary) -> list[str]:
     else:
         many = counted(estimate.n_surpluses, "ordering")
         sentences.append(
-            f"The values are based on {many}, each with one surplus per {summary.noun}."
+            f"The values are based on {many}, each with the surpluses of the {summary.noun}s whose "
+            "errors were not small enough yet."
         )
     longest = max(estimate.terms, key=lambda term: term.n_orderings)
     if longest.n_orderings > estimate.n_surpluses:

@@ -113,6 +113,11 @@ class Tally:
             spread = spread / freedoms
         return float(spread[1].sum() / spread[2].sum())
 
+    @property
+    def visits(self) -> npt.NDArray[np.intp]:
+        """Number of units that had each feature, by shard."""
+        return self._visits
+
     def mean(self) -> tuple[Floats, Floats]:
         """Return the means of the quantity and of its control."""
         by_shard = np.einsum("s,qsf->qf", self._shares, self._sums / np.maximum(self._visits, 1))

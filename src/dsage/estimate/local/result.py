@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dsage.data.frames import Frame, is_frame, take_rows
+from dsage.estimate.accumulate.balance import divide
 from dsage.estimate.inference import intervals, simultaneous_intervals
 from dsage.estimate.reasons import StopReason
 from dsage.estimate.result import MATTERS, Finished, WithErrors
@@ -189,10 +190,7 @@ class LocalEstimate(WithErrors, Finished):
         is_off = (variances.sum(axis=1) == 0) & (np.abs(self.unexplained) > _ROUNDING * size)
         has_values = (self.values != 0).any(axis=1, keepdims=True)
         variances[is_off] = np.where(has_values, self.values**2, 1.0)[is_off]
-        totals = variances.sum(axis=1, keepdims=True)
-        is_known = np.isfinite(totals) & (totals > 0)
-        shares = np.divide(variances, totals, out=np.zeros_like(variances), where=is_known)
-        shift = shares * self.unexplained[:, None]
+        shift = divide(self.unexplained, variances, variances.sum(axis=1))
         parts = None if self.parts is None else self.parts.shifted(shift)
         return replace(self, values=self.values + shift, parts=parts)
 

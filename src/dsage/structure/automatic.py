@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from dsage.data.pools import single_blas
 from dsage.data.rows import Rows
 from dsage.structure.blocks import Blocks
 from dsage.structure.constraints import Constraints
@@ -93,7 +94,8 @@ def choose_for_numbers(
         ``penalty`` and ``gamma`` of both scores.
     """
     linear = choose_score(data, "ebic", **options)
-    graph = tabu(linear, constraints).graph
+    with single_blas():
+        graph = tabu(linear, constraints).graph
     place = {name: node for node, name in enumerate(linear.names)}
     parents = [tuple(sorted(place[parent] for parent in graph.parents(name))) for name in place]
     margin = 2.0 * math.log(max(2, len(place)))
@@ -141,8 +143,9 @@ def _curved(
 ) -> tuple[str, ...]:
     """Return the names of those nodes that linear regressions do not explain best."""
     near = Approximation(blocks, **options)
-    return tuple(
-        blocks.names[node]
-        for node in nodes
-        if (near.best(node, parents[node]) > near.straight(node, parents[node]) + margin).any()
-    )
+    with single_blas():
+        return tuple(
+            blocks.names[node]
+            for node in nodes
+            if (near.best(node, parents[node]) > near.straight(node, parents[node]) + margin).any()
+        )

@@ -141,7 +141,7 @@ def search_graph(
         return SearchResult(graph, 0.0, (), 0, 0.0, interrupted=False, method=method)
     began = time.perf_counter()
     if isinstance(score, str):
-        chosen = find_score(score, reduction.data, table, reduction.constraints, of_score)
+        chosen = find_score(score, reduction.data, table, reduction.constraints, of_score, target)
     else:
         own = {**of_score, "transform": transform}
         made = own_score(score, rows_of(data, table), reduction.data.names, own)

@@ -12,7 +12,7 @@ from dsage.data.table import Table
 from dsage.structure.blocks import Blocks
 from dsage.structure.scores.basis import BasisScore
 from dsage.structure.scores.noise import density_slopes
-from dsage.structure.scores.overlooked import _nested, _without
+from dsage.structure.scores.overlooked import OverlookedEdges, _nested, _without
 from dsage.structure.searches.ordered import _parents
 
 EVERYWHERE = np.ones((20, 20), dtype=np.bool_)
@@ -21,7 +21,7 @@ EVERYWHERE = np.ones((20, 20), dtype=np.bool_)
 def overlooked(frame, parents, order, **options):
     """Return the parents that are added to each column."""
     table = Table(frame)
-    score = BasisScore(table, Blocks.from_table(table))
+    score = BasisScore(table, Blocks.from_table(table), target=options.pop("target", None))
     place = {name: node for node, name in enumerate(score.names)}
     given = [tuple(sorted(place[each] for each in parents.get(name, ()))) for name in frame]
     allowed = options.pop("allowed", EVERYWHERE[: len(place), : len(place)])
@@ -93,6 +93,44 @@ def test_two_effects_of_the_same_causes_are_not_joined():
 
     # Four pairs at 0.5 %.
     assert sum(bool(joins(seed)) for seed in range(30)) <= 3
+
+
+def test_edges_to_classes_near_the_target_need_less_evidence():
+    """Some weak effects are found only if the target is near; numbers are as they were."""
+
+    def draw(seed):
+        rng = np.random.default_rng(seed)
+        x, y, *others = rng.normal(size=(8, 1000))
+        kind = np.where(0.17 * x + rng.logistic(size=1000) > 0, "a", "b")
+        z = y + rng.normal(size=1000)
+        # Half of the effect that would be found with every level.
+        w = 0.08 * x + rng.normal(size=1000)
+        columns = {f"other {at}": column for at, column in enumerate(others)}
+        return pd.DataFrame({"x": x, "y": y, **columns, "z": z, "kind": kind, "w": w})
+
+    found = {target: [] for target in (None, "x", "kind", "z")}
+    for seed in range(10):
+        frame = draw(seed)
+        for target, all_found in found.items():
+            all_found.append(overlooked(frame, {"z": ["y"]}, list(frame), target=target))
+    of_class = {
+        target: [each.get("kind", set()) & {"x"} for each in all_found]
+        for target, all_found in found.items()
+    }
+    assert sum(map(bool, of_class["x"])) > sum(map(bool, of_class[None]))
+    assert of_class["x"] == of_class["kind"]
+    assert of_class["z"] == of_class[None]
+    of_numbers = [[each.get("w") for each in all_found] for all_found in found.values()]
+    assert all(each == of_numbers[0] for each in of_numbers)
+
+
+def test_the_blanket_of_the_target_is_near_it():
+    frame = make()
+    table = Table(frame)
+    tests = OverlookedEdges(Blocks.from_table(table), None, target=1)
+    # x -> y <- kind, other -> x
+    assert tests._near_target([(), (2,), (), (0, 1)]) == {0, 1, 2, 3}
+    assert tests._near_target([(), (), (), (0,)]) == {1}
 
 
 def test_constraints_are_respected():

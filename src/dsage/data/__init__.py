@@ -16,6 +16,7 @@
 `files`                 tables from files
 `batches`, `disk`       rows on disk, in batches or drawn at random
 `registry`              parts that are found by name
+`pools`                 the threads of BLAS
 ======================  =====================================================================
 """
 

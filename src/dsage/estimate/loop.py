@@ -10,12 +10,12 @@ from typing import Any, Self
 import numpy as np
 
 from dsage._files import Arrays, arrays_under, nest_arrays
+from dsage.data.pools import single_blas
 from dsage.estimate.accumulate.history import History
 from dsage.estimate.assemble import assemble
 from dsage.estimate.clock import Clock, TimeUpError
 from dsage.estimate.inference import MIN_UNITS
 from dsage.estimate.narrowing import find_lagging
-from dsage.estimate.parallel.pools import single_blas
 from dsage.estimate.plan import Plan
 from dsage.estimate.result import Estimate
 from dsage.estimate.terms import Outcome, Sampled

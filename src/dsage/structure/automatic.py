@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from dsage.data.pools import single_blas
 from dsage.data.rows import Rows
 from dsage.structure.blocks import Blocks
 from dsage.structure.constraints import Constraints
@@ -36,6 +37,7 @@ def find_score(
     source: Data,
     constraints: Constraints,
     options: Mapping[str, Any],
+    target: str | None = None,
 ) -> ChosenScore:
     """Return the score of the columns to search.
 
@@ -50,16 +52,18 @@ def find_score(
     constraints : Constraints
     options : mapping
         Options of the score; None for a default.
+    target : str, optional
+        The column whose separations matter.
     """
     kind = kind_of(data)
     table = source.select(data.names) if isinstance(source, Rows) else None
     name = score_name(score, kind, has_rows=table is not None)
     given = {option: value for option, value in options.items() if value is not None}
     if table and score == "auto" and kind == "continuous" and set(given) <= {"penalty", "gamma"}:
-        return choose_for_numbers(data, table, constraints, **given)
+        return choose_for_numbers(data, table, constraints, target, **given)
     if table and name == "basis" and set(given) <= {"penalty", "gamma"}:
         blocks = Blocks.from_table(table)
-        return ChosenScore(BasisScore(table, blocks, **given), name, blocks)
+        return ChosenScore(BasisScore(table, blocks, target=target, **given), name, blocks)
     needs_rows = SCORES.traits(name).get("needs_rows")
     return ChosenScore(choose_score(table if table and needs_rows else data, name, **given), name)
 
@@ -68,6 +72,7 @@ def choose_for_numbers(
     data: Data,
     table: Rows,
     constraints: Constraints,
+    target: str | None = None,
     **options: Any,  # noqa: ANN401
 ) -> ChosenScore:
     """Return the extended BIC if it is as good as the basis score, and the basis score otherwise.
@@ -89,11 +94,14 @@ def choose_for_numbers(
     table : Rows
         Their rows.
     constraints : Constraints
+    target : str, optional
+        The column whose separations matter.
     **options
         ``penalty`` and ``gamma`` of both scores.
     """
     linear = choose_score(data, "ebic", **options)
-    graph = tabu(linear, constraints).graph
+    with single_blas():
+        graph = tabu(linear, constraints).graph
     place = {name: node for node, name in enumerate(linear.names)}
     parents = [tuple(sorted(place[parent] for parent in graph.parents(name))) for name in place]
     margin = 2.0 * math.log(max(2, len(place)))
@@ -102,7 +110,8 @@ def choose_for_numbers(
         curved = _curved(blocks, range(len(place)), parents, margin, options)
         if not curved:
             return ChosenScore(linear, "ebic", blocks, ())
-        return ChosenScore(BasisScore(table, blocks, **options), "basis", blocks, curved)
+        basis = BasisScore(table, blocks, target=target, **options)
+        return ChosenScore(basis, "basis", blocks, curved)
     price = math.log(data.n_rows) / 2
     close = _close_look(find_suspects(table, parents, price=price, margin=margin), parents)
     curved = ()
@@ -115,7 +124,7 @@ def choose_for_numbers(
     if not curved:
         return ChosenScore(linear, "ebic", None, ())
     blocks = Blocks.from_table(table)
-    return ChosenScore(BasisScore(table, blocks, **options), "basis", blocks, curved)
+    return ChosenScore(BasisScore(table, blocks, target=target, **options), "basis", blocks, curved)
 
 
 def _close_look(
@@ -141,8 +150,9 @@ def _curved(
 ) -> tuple[str, ...]:
     """Return the names of those nodes that linear regressions do not explain best."""
     near = Approximation(blocks, **options)
-    return tuple(
-        blocks.names[node]
-        for node in nodes
-        if (near.best(node, parents[node]) > near.straight(node, parents[node]) + margin).any()
-    )
+    with single_blas():
+        return tuple(
+            blocks.names[node]
+            for node in nodes
+            if (near.best(node, parents[node]) > near.straight(node, parents[node]) + margin).any()
+        )

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dsage.data.basis import NumberBasis, level_places
+from dsage.data.pools import single_blas
 from dsage.data.rows import Rows, spread
 from dsage.data.table import normal_scores
 from dsage.structure.moments import Running
@@ -90,7 +91,8 @@ class Blocks:
         the correlations and the sample, so that memory does not grow with the number of rows. With
         many columns, correlations take most of the time; without `correlate`, the array is empty.
         """
-        maker = _Maker(rows)
+        with single_blas():
+            maker = _Maker(rows)
         return cls(
             rows.names,
             rows.n_rows,

@@ -22,6 +22,7 @@ from dsage._check import (
     warn,
 )
 from dsage._random import RandomState, RngLike, Streams, one_seed
+from dsage.data.pools import single_blas
 from dsage.data.rows import Rows
 from dsage.graphs import Graph, as_graph
 from dsage.graphs.graph import check_graph
@@ -140,13 +141,13 @@ def search_graph(
         return SearchResult(graph, 0.0, (), 0, 0.0, interrupted=False, method=method)
     began = time.perf_counter()
     if isinstance(score, str):
-        chosen = find_score(score, reduction.data, table, reduction.constraints, of_score)
+        chosen = find_score(score, reduction.data, table, reduction.constraints, of_score, target)
     else:
         own = {**of_score, "transform": transform}
         made = own_score(score, rows_of(data, table), reduction.data.names, own)
         chosen = ChosenScore(made, type(made).__name__)
     _check_required(chosen.score, reduction.constraints)
-    with _show_moves(method, progress=progress) as show:
+    with _show_moves(method, progress=progress) as show, single_blas():
         result = search(chosen.score, reduction.constraints, callback=show, **of_search)
     if result.interrupted:
         warn(f"Interrupted after {result.seconds:.3g} s; this is the best graph so far.")
@@ -210,7 +211,8 @@ def _check_target(
     if target not in graph:
         return result
     blocks = chosen.blocks or Blocks.from_table(table.select(graph.names), correlate=False)
-    rejections = reject_claims(graph, blocks, target, constraints)
+    with single_blas():
+        rejections = reject_claims(graph, blocks, target, constraints)
     return replace(result, graph=add_edges(graph, rejections), rejections=rejections)
 
 

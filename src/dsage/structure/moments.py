@@ -18,6 +18,7 @@ from dsage._check import (
     refusal,
 )
 from dsage.data.batches import BATCH_ROWS, ParquetFiles
+from dsage.data.pools import blas_for
 from dsage.data.rows import Rows
 from dsage.data.table import Table
 
@@ -241,7 +242,9 @@ class Running:
         shift = chunk.mean(axis=0)
         chunk -= shift
         # NumPy passes the product of a matrix with its own transpose to BLAS's syrk.
-        self.merge(len(chunk), first + shift, chunk.T @ chunk)
+        with blas_for(chunk.size * chunk.shape[1]):
+            scatter = chunk.T @ chunk
+        self.merge(len(chunk), first + shift, scatter)
 
     def merge(self, n_rows: int, mean: Floats, scatter: Floats) -> None:
         """Add the moments of other rows."""

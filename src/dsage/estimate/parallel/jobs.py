@@ -20,9 +20,9 @@ import numpy as np
 from joblib.parallel import get_active_backend
 
 from dsage._check import DsageWarning, Setting, Text, refusal, warn
+from dsage.data.pools import single_blas
 from dsage.estimate.parallel.cluster import Cluster, is_cluster
 from dsage.estimate.parallel.helpers import Helpers
-from dsage.estimate.parallel.pools import single_blas
 from dsage.estimate.parallel.work import Done, Payload, pack, work, work_here
 from dsage.games.base import Floats, Game, Request, count_pairs
 

@@ -1,96 +1,14 @@
-"""Limit the thread pools of BLAS while games are evaluated."""
+"""Let models predict the same digits everywhere."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Event, Lock, Thread
-from typing import Any
 
 import joblib
-from threadpoolctl import ThreadpoolController
 
+from dsage.data.pools import single_blas
 from dsage.models.torch_tools import one_thread
-
-
-class _Keeper(Thread):
-    """A thread that limits BLAS to one thread; only the thread that set a limit can lift it."""
-
-    def __init__(self, controller: ThreadpoolController) -> None:
-        super().__init__(name="dsage-pools", daemon=True)
-        self._controller = controller
-        self._is_set, self._is_over = Event(), Event()
-        self.start()
-        self._is_set.wait()
-
-    def run(self) -> None:
-        try:
-            with self._controller.limit(limits=1, user_api="blas"):
-                self._is_set.set()
-                self._is_over.wait()
-        finally:
-            self._is_set.set()
-
-    def end(self) -> None:
-        self._is_over.set()
-        self.join()
-
-
-class _Pools:
-    """The thread pools of the libraries loaded by this process."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._controller: Any = None
-        self._n_modules = 0
-        self._n_inside = 0
-        self._keeper: _Keeper | None = None
-
-    def controller(self) -> Any:  # noqa: ANN401
-        """Return the controller of the pools."""
-        with self._lock:
-            # Searching for libraries takes milliseconds, and new ones come with new modules.
-            if self._n_modules != len(sys.modules):
-                self._controller = ThreadpoolController()
-                self._n_modules = len(sys.modules)
-            return self._controller
-
-    @contextmanager
-    def hold(self, controller: Any) -> Iterator[None]:  # noqa: ANN401
-        """Limit the pools that threads share until the last thread leaves."""
-        with self._lock:
-            if self._n_inside == 0:
-                self._keeper = _Keeper(controller)
-            self._n_inside += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._n_inside -= 1
-                if self._n_inside == 0 and self._keeper is not None:
-                    self._keeper.end()
-                    self._keeper = None
-
-
-_pools = _Pools()
-
-
-@contextmanager
-def single_blas() -> Iterator[Any]:
-    """Limit the BLAS of this process to one thread; yield the controller of its thread pools.
-
-    BLAS splits sums over many rows by threads, so their last bits depend on the machine and on the
-    number of jobs. Several threads may enter at the same time: the first sets the limit, and the
-    last lifts it.
-    """
-    controller = _pools.controller()
-    with (
-        _pools.hold(controller),
-        # Some libraries have one pool per thread.
-        controller.limit(limits=1, user_api="blas"),
-    ):
-        yield controller
 
 
 @contextmanager

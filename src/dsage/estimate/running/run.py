@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from dsage._check import AuditWarning, Setting, Text, refusal, warn
+from dsage.data.pools import single_blas
 from dsage.estimate.draw_bias import add_draw_bias
 from dsage.estimate.loop import Estimation
-from dsage.estimate.parallel.pools import single_blas
 from dsage.estimate.reasons import StopKind, StopReason, as_reason
 from dsage.estimate.result import Estimate
 from dsage.estimate.running.bar import Bar, Listener

@@ -67,6 +67,9 @@ class BasisScore(Score):
         A factor of the penalty; see :func:`~dsage.structure.scores.approximation.default_penalty`.
     gamma : float, optional
         As for ``"ebic"`` if there are numbers and classes, 1 for numbers alone, 0 for classes.
+    target : str, optional
+        The variable near which overlooked edges are added more readily; if it is not among the
+        variables, none.
     """
 
     is_approximate = True
@@ -78,9 +81,11 @@ class BasisScore(Score):
         *,
         penalty: float | None = None,
         gamma: float | None = None,
+        target: str | None = None,
     ) -> None:
         self._blocks = blocks
         self.names = self._blocks.names
+        self._target = self.names.index(target) if target in self.names else None
         self._near = Approximation(self._blocks, penalty=penalty, gamma=gamma)
         self._tables: tuple[Score, ...] = ()
         # The number of rows that one counted row represents: 1 unless too many are distinct.
@@ -154,7 +159,7 @@ class BasisScore(Score):
         """
         if not self._adds_overlooked:
             return parents
-        tests = OverlookedEdges(self._blocks, self._logistics)
+        tests = OverlookedEdges(self._blocks, self._logistics, self._target)
         return tests.find(parents, order, allowed, max_parents)
 
     def _is_better(self, other: BasisScore, node: int, parents: Parents) -> bool:

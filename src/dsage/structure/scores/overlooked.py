@@ -17,8 +17,8 @@ from dsage.structure.scores.noise import density_slopes
 
 # False edges in a whole graph, about, with classes and of numbers alone.
 _FALSE_EDGES, _OF_NUMBERS = 1.0, 0.5
-# The largest p-value of an edge for each of these.
-_LEVEL = 0.01
+# The largest p-value of an edge for each of these, and of an edge to a class near the target.
+_LEVEL, _NEAR_TARGET = 0.01, 0.02
 # Rows for each column that is known.
 _ROWS_PER_COLUMN = 10
 # Numbers that are multiplied at a time.
@@ -41,19 +41,26 @@ class OverlookedEdges:
     tests (Shah & Peters, 2020).
 
     With d variables, an edge is added if p < 2 / d^2, which is about one false edge in the graph,
-    and p < 0.01; half as much if there are no classes, whose edges are the ones that are weak. The
-    most significant ones come first, since they may explain others.
+    and p < 0.01; half as much if there are no classes, whose edges are the ones that are weak. If
+    there is a target, p < 0.02 suffices for an edge to a class if one of its ends is the target or
+    in its Markov blanket: most false separations come from such edges. The most significant ones,
+    relative to their level, come first, since they may explain others.
 
     Parameters
     ----------
     blocks : Blocks
     logistics : LogisticRegressions or None
         Those of its classes; without it, classes are not tested.
+    target : int, optional
+        The variable whose separations matter.
     """
 
-    def __init__(self, blocks: Blocks, logistics: LogisticRegressions | None) -> None:
+    def __init__(
+        self, blocks: Blocks, logistics: LogisticRegressions | None, target: int | None = None
+    ) -> None:
         self._blocks = blocks
         self._logistics = logistics
+        self._target = target
         n_nodes = len(blocks.names)
         n_false = _FALSE_EDGES if blocks.is_class.any() else _OF_NUMBERS
         self._level = n_false * min(_LEVEL, 2.0 / n_nodes**2)
@@ -82,6 +89,7 @@ class OverlookedEdges:
             The largest number of parents.
         """
         found = list(parents)
+        near = self._near_target(parents)
         for at, node in enumerate(order):
             if not self._is_tested(node):
                 continue
@@ -95,14 +103,29 @@ class OverlookedEdges:
                 own = _without(self._residuals(node, found[node], known), known)
                 if not tails or len(found[node]) >= max_parents:
                     break
-                p_values = self._test(node, own, tails, known)
-                best = int(np.argmin(p_values))
-                if p_values[best] >= self._level:
+                surprise = self._test(node, own, tails, known) / self._levels(node, tails, near)
+                best = int(np.argmin(surprise))
+                if surprise[best] >= 1.0:
                     break
                 found[node] = tuple(sorted((*found[node], tails.pop(best))))
             if not self._blocks.is_class[node]:
                 self._slopes[node] = own
         return found
+
+    def _near_target(self, parents: Sequence[Parents]) -> set[int]:
+        """Return the target and its Markov blanket."""
+        if self._target is None:
+            return set()
+        families = [(node, *of_node) for node, of_node in enumerate(parents)]
+        near = {self._target, *parents[self._target]}
+        return near.union(*(each for each in families if self._target in each[1:]))
+
+    def _levels(self, node: int, tails: Sequence[int], near: set[int]) -> Floats:
+        """Return the largest p-value of each edge to a node."""
+        levels = np.full(len(tails), self._level)
+        if self._blocks.is_class[node]:
+            levels[[node in near or tail in near for tail in tails]] = _NEAR_TARGET
+        return levels
 
     def _is_tested(self, node: int) -> bool:
         if not self._blocks.is_class[node]:

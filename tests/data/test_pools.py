@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from threadpoolctl import ThreadpoolController
 
-from dsage.estimate.parallel.pools import single_blas
+from dsage.data.pools import blas_for, single_blas
+from dsage.structure import Score, learn_graph
 
 
 def blas_threads():
@@ -63,4 +64,27 @@ def test_the_limit_holds_until_the_last_thread_is_out():
     for thread in threads:
         thread.join()
     assert seen == [{1}]
+    assert blas_threads() == {2}
+
+
+def test_only_large_products_use_all_threads():
+    with blas_for(1e6):
+        assert blas_threads() == {1}
+    with blas_for(1e12):
+        assert blas_threads() == {2}
+
+
+def test_a_graph_is_searched_with_one_thread():
+    seen = []
+
+    class Watching(Score):
+        names = ("X1", "X2")
+
+        def family(self, node, parents):
+            seen.append(blas_threads())
+            return -float(len(parents))
+
+    learn_graph(np.random.default_rng(0).normal(size=(20, 2)), score=lambda _: Watching())
+    assert seen
+    assert all(threads == {1} for threads in seen)
     assert blas_threads() == {2}

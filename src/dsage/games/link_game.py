@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from zlib import crc32
 
 import numpy as np
 
@@ -10,8 +11,11 @@ from dsage.games.additive import AdditiveRows
 from dsage.games.base import Floats, Game, Mask, Orders, Rows
 from dsage.games.links import Link
 
-# Rows whose products cost as much as a factor.
-_ROWS_A_FACTOR = 512
+# Rows whose products cost as much as a factor, and the cost of an expected output.
+_ROWS_A_FACTOR, _COST_OF_OUTPUT = 512, 0.25
+# Rows of an ordering in a mean over very many orderings; with fewer features the same orderings,
+# and with them the same rows, would come again and again.
+_ROWS_OF_A_MEAN, _FEW_FEATURES = 256, 32
 
 
 class LinkGame(Game):
@@ -68,9 +72,13 @@ class LinkGame(Game):
         self._least, self._most = scaled.min(axis=0), scaled.max(axis=0)
         self._losses, self._under = losses, under
         n_columns = rows.predictor.basis.n_columns
-        # Factors of matrices, their products with all rows, and the losses of these.
-        n_outputs = self.n_rows * scaled.shape[1]
-        self.cost = float(n_columns) ** 2 * (1.0 + n_outputs / _ROWS_A_FACTOR)
+        is_sampled = len(self.feature_names) > _FEW_FEATURES
+        self._n_of_a_mean = min(self.n_rows, _ROWS_OF_A_MEAN) if is_sampled else self.n_rows
+        self._shuffled = np.random.default_rng(0).permutation(self.n_rows)
+        # Factors of matrices, their products with the rows, and the losses of these.
+        n_outputs = self._n_of_a_mean * len(self.feature_names) * scaled.shape[1]
+        self.cost = float(n_columns) ** 2 * (1.0 + self._n_of_a_mean / _ROWS_A_FACTOR)
+        self.cost += _COST_OF_OUTPUT * n_outputs
 
     def first_level(self) -> Game | None:
         """Return the cheaper game, if there is one."""
@@ -103,8 +111,22 @@ class LinkGame(Game):
         return self._losses(self._link.mean(center, variance), rows)
 
     def mean_path_risks(self, orders: Orders) -> Floats:
-        """Return the `mean_risks` of all prefixes of orderings, (n_orderings, n_features + 1)."""
-        rows = np.arange(self.n_rows)
+        """Return the `mean_risks` of all prefixes of orderings, (n_orderings, n_features + 1).
+
+        With many features they are means over a part of the rows, which depends on the ordering as
+        if at random: so means over orderings are those over all rows, and take far less time.
+        """
         needed = np.ones((1, len(self.feature_names) + 1), dtype=np.bool_)
-        means = [self.path_risks(order[None], rows, 0, needed)[0].mean((1, 2)) for order in orders]
+        means = [
+            self.path_risks(order[None], self._some_rows(order), 0, needed)[0].mean((1, 2))
+            for order in orders
+        ]
         return np.stack(means)
+
+    def _some_rows(self, order: Rows) -> Rows:
+        """Return the rows of an ordering: each row has the same chance."""
+        if self._n_of_a_mean == self.n_rows:
+            return np.arange(self.n_rows)
+        start = crc32(np.ascontiguousarray(order, dtype=np.int64).tobytes()) % self.n_rows
+        at = np.arange(start, start + self._n_of_a_mean) % self.n_rows
+        return np.sort(self._shuffled[at])

@@ -13,6 +13,8 @@ from dsage.models.losses import Loss
 # Probabilities nearer to 0 or 1 count as so near, and positive numbers below this share of their
 # mean as this share of it: a scale without an end would follow the most extreme outputs.
 _SMALLEST, _SMALLEST_SHARE = 0.005, 0.01
+# Coefficients of a logistic function that is nearly the normal distribution function.
+_LINEAR, _CUBIC = 1.5976, 0.070566
 
 
 class Link(Protocol):
@@ -53,11 +55,30 @@ class Probit:
 
     def mean(self, center: Floats, variance: Floats) -> Floats:
         """Return the mean probabilities of all classes."""
-        found: Floats = ndtr(center / np.sqrt(1.0 + variance))
-        if found.shape[-1] == 1:
+        scaled = center / np.sqrt(1.0 + variance)
+        found: Floats
+        if scaled.shape[-1] == 1:
+            found = ndtr(scaled)
             return np.concatenate([1.0 - found, found], axis=-1)
-        found /= np.maximum(found.sum(axis=-1, keepdims=True), _SMALLEST)
+        found = _rough_ndtr(scaled)
+        # NumPy is slow to sum along an axis of a few entries.
+        found /= np.maximum(np.einsum("...k->...", found), _SMALLEST)[..., None]
         return found
+
+
+def _rough_ndtr(points: Floats) -> Floats:
+    """Return the normal distribution function, up to 2e-4, in a third of the time.
+
+    It is ``1 / (1 + exp(-a x - b x^3))``.
+    """
+    found: Floats = points * points
+    found *= -_CUBIC
+    found -= _LINEAR
+    found *= points
+    with np.errstate(over="ignore"):
+        np.exp(found, out=found)
+    found += 1.0
+    return np.divide(1.0, found, out=found)
 
 
 class Log:

@@ -25,6 +25,7 @@ from dsage.samplers.gaussian import (
     warn_determined,
 )
 from dsage.samplers.ordering import Ordering
+from dsage.samplers.possible_steps import PossibleSteps
 from dsage.samplers.registry import NUMBERS, SAMPLERS
 
 
@@ -96,6 +97,8 @@ class GaussianCopula(BaseSampler):
         self._values = Curves(
             self._margins[0].scores, np.stack([margin.values for margin in self._margins])
         )
+        # Made when it is first needed.
+        self._shown: PossibleSteps | None = None
         _, covariance = estimate(self._score(X, range(X.shape[1])), self.covariance)
         # Scores of tied values have a variance below one, but what is drawn must have one.
         self.correlation_ = Normal(np.zeros(len(covariance)), covariance).correlation
@@ -118,7 +121,9 @@ class GaussianCopula(BaseSampler):
             The positions of the features, each once.
         """
         checked = self._check_order(order)
-        return CopulaOrdering(self._normal, self.layout_, checked, self._margins, self._values)
+        if self._shown is None:
+            self._shown = PossibleSteps(self._values, self.layout_.possible)
+        return CopulaOrdering(self._normal, self.layout_, checked, self._margins, self._shown)
 
     def on_device(self, device: Any, dtype: Any) -> DeviceSampler:  # noqa: ANN401
         """Return an object that draws on a device of PyTorch, in the precision of `dtype`."""
@@ -173,10 +178,10 @@ class CopulaOrdering(Ordering):
         layout: Layout,
         order: Ints,
         margins: Sequence[Margin],
-        values: Curves,
+        shown: PossibleSteps,
     ) -> None:
         super().__init__(normal, layout, order)
-        self._margins, self._values = margins, values
+        self._margins, self._shown = margins, shown
 
     def whitened(self, X: Any) -> Floats:  # noqa: ANN401
         """Return ``z = L^-1 s`` of the normal scores s of rows, in the ordering's order."""
@@ -192,7 +197,6 @@ class CopulaOrdering(Ordering):
     def _prefixes(
         self, rows: Floats, scores: Floats, lengths: list[int]
     ) -> Iterator[tuple[int, Floats, Floats]]:
-        possible = self._layout.possible
         shown = np.empty((rows.shape[1], *scores.shape[:2]))
         view = shown.transpose(1, 2, 0)
         at = 0
@@ -200,9 +204,7 @@ class CopulaOrdering(Ordering):
             new = self.order[at:length]
             shown[new] = rows.T[new, :, None]
             at = length
-            rest = self.order[length:]
-            self._values.write(shown, drawn, rest, rest)
-            possible.snap(view, self._is_known(length))
+            self._shown.write(shown, drawn, self._is_known(length))
             read_only = view.view()
             read_only.flags.writeable = False
             yield length, read_only, drawn

@@ -1,6 +1,8 @@
-"""Piecewise linear functions, quick to evaluate at many points."""
+"""Piecewise linear functions and step functions, quick to evaluate at many points."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -97,7 +99,69 @@ class Curves:
 
     def write(self, out: Floats, x: Floats, places: Ints, chosen: Ints) -> None:
         """Write the values of chosen curves at ``x[places]`` into ``out[places]``."""
-        step = max(1, _CELLS // max(x[0].size, 1))
-        for start in range(0, len(places), step):
-            some = places[start : start + step]
-            out[some] = self(x[some], chosen[start : start + step])
+        _write(self, out, x, places, chosen)
+
+
+class Steps:
+    """Step functions of one variable, each with its own places of the steps.
+
+    Parameters
+    ----------
+    places : sequence of arrays of shape (n_steps,)
+        The ascending places at which each function takes its next level.
+    levels : sequence of arrays of shape (n_steps + 1,)
+        Its levels.
+    low, high : float
+        The ends of the places.
+
+    Examples
+    --------
+    >>> steps = Steps([np.array([0.0, 0.5]), np.empty(0)], [np.arange(3.0), np.ones(1)], -1.0, 1.0)
+    >>> steps(np.array([[-2.0, 0.0, 0.5], [0.0, 0.0, 0.0]]), np.array([0, 1]))
+    array([[0., 1., 2.],
+           [1., 1., 1.]])
+    """
+
+    def __init__(
+        self, places: Sequence[Floats], levels: Sequence[Floats], low: float, high: float
+    ) -> None:
+        n_bins = _MAX_BINS >> 3
+        self._low, self._bins_per_unit, self._n_bins = low, n_bins / (high - low), n_bins
+        # After the last step of a function there is no next one.
+        self._next = np.concatenate([np.append(each, np.inf) for each in places])
+        self._levels = np.concatenate(levels)
+        starts = np.cumsum([0, *map(len, levels)])[:-1]
+        edges = low + (np.arange(n_bins + 1) - _MARGIN) / self._bins_per_unit
+        # The lowest bin also has all points below.
+        edges[0] = -np.inf
+        ends = np.append(edges[1:] + 2 * _MARGIN / self._bins_per_unit, np.inf)
+        first = [np.searchsorted(each, edges, side="right") for each in places]
+        last = [np.searchsorted(each, ends, side="right") for each in places]
+        self._n_steps = int((np.array(last) - np.array(first)).max(initial=0))
+        self._first = (np.array(first) + starts[:, None]).astype(np.int32).ravel()
+
+    def __call__(self, x: Floats, chosen: Ints) -> Floats:
+        """Return the levels of chosen functions at points (n_chosen, ...), in the same shape."""
+        place = x - self._low
+        place *= self._bins_per_unit
+        np.maximum(place, 0.0, out=place)
+        np.minimum(place, self._n_bins, out=place)
+        bins = place.astype(np.int32)
+        bins += (chosen * (self._n_bins + 1)).astype(np.int32).reshape(-1, *[1] * (x.ndim - 1))
+        at = self._first.take(bins)
+        for _ in range(self._n_steps):
+            at += x >= self._next.take(at)
+        return self._levels.take(at)
+
+    def write(self, out: Floats, x: Floats, places: Ints, chosen: Ints) -> None:
+        """Write the levels of chosen functions at ``x[places]`` into ``out[places]``."""
+        _write(self, out, x, places, chosen)
+
+
+def _write(
+    functions: Callable[[Floats, Ints], Floats], out: Floats, x: Floats, places: Ints, chosen: Ints
+) -> None:
+    step = max(1, _CELLS // max(x[0].size, 1))
+    for start in range(0, len(places), step):
+        some = places[start : start + step]
+        out[some] = functions(x[some], chosen[start : start + step])

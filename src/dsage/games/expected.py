@@ -24,6 +24,7 @@ from dsage.games.options import GameOptions
 from dsage.games.predictor import Predictor
 from dsage.games.prefixes import ask_prefixes, draw_prefixes, expect_prefixes
 from dsage.games.received import expected_output, given, received
+from dsage.games.row_control import RowControl
 from dsage.models.affine import Affine
 from dsage.samplers.base import Sampler, check_sampler
 from dsage.samplers.interface import LatentPrefixes, Prefixes
@@ -121,6 +122,7 @@ class Expected(Game):
         self._last_ordering: Recent[Prefixes] = Recent(1)
         # Subclasses may find one.
         self._control: DrawControl | None = None
+        self._row_control: RowControl | None = None
 
     @property
     def is_drawn(self) -> bool:
@@ -213,28 +215,46 @@ class Expected(Game):
         draws = self._sampler.draw(self._rows[:1], nothing, first)[0]
         return draws, self._check_outputs(self._predict_rows(draws), 1)
 
-    def mix_rows(self, n_rows: int) -> tuple[Floats, Floats, Floats] | None:
-        """Return the rows of a marginal sampler, and mixed rows with the predictions for them.
+    def mix_rows(self, background: Floats, n_rows: int) -> tuple[Floats, Floats]:
+        """Return mixed rows, as codes, and the predictions for them.
 
-        A mixed row has some features of an evaluation row, and the others of a row of the sampler:
-        the model predicts mixed rows. None if a sampler has no rows of equal weight.
+        A mixed row has some features of an evaluation row, and the others of a background row: with
+        a marginal sampler, the model predicts such rows.
         """
-        background = self._sampler.equal_rows
-        if background is None:
-            return None
         rng = self._streams("mixed rows")
         known = rng.random((n_rows, len(self.feature_names))) < rng.random((n_rows, 1))
         own, other = (rng.integers(len(each), size=n_rows) for each in (self.matrix, background))
         mixed = np.where(known, self.matrix[own], background[other])
-        return background, mixed, self._check_outputs(self._predict_rows(mixed), 1)
+        return mixed, self._check_outputs(self._predict_rows(mixed), 1)
+
+    @property
+    def equal_rows(self) -> Floats | None:
+        """The rows of a marginal sampler, as codes; None for samplers without such rows."""
+        return self._sampler.equal_rows
+
+    @property
+    def _can_control(self) -> bool:
+        """Whether noise of draws may be subtracted, from means or from risks."""
+        is_wanted = self.corrects_means or self.outputs_of(np.arange(1)) is not None
+        # Scores predict more draws in the time that a control takes.
+        is_able = self._is_controlled and self.is_drawn and not self._is_direct
+        return is_able and is_wanted and self._device is None
+
+    def _find_row_control(self) -> RowControl | None:
+        """Return a control of draws of training rows, if there is one that saves work."""
+        n_features, background = len(self.feature_names), self._sampler.equal_rows
+        if not self._can_control or background is None:
+            return None
+        n_outputs = self._all_outputs(self.predictions[:1]).shape[1]
+        if not RowControl.fits(len(background), n_features, n_outputs):
+            return None
+        mixed, predicted = self.mix_rows(background, RowControl.count_rows(n_features))
+        outputs = self._all_outputs(predicted)
+        return RowControl.fit(self._sampler, mixed, outputs, self.layout.n_categories)
 
     def _find_control(self) -> DrawControl | None:
         """Return a control of the draws along orderings, if there is one that saves work."""
-        is_able = self._is_controlled and self.is_drawn and self.has_paths
-        # Scores predict more draws in the time that a control takes.
-        is_able &= self._sampler.has_latent and not self._is_direct
-        is_wanted = self.corrects_means or self.outputs_of(np.arange(1)) is not None
-        if not is_able or not is_wanted or self._device is not None:
+        if not self._can_control or not (self.has_paths and self._sampler.has_latent):
             return None
         n_features = len(self.feature_names)
         if not DrawControl.count_harmonics(n_features, _N_CONTROL):
@@ -264,7 +284,13 @@ class Expected(Game):
         for here, n_coalitions in self._row_chunks(len(rows)):
             for first in range(0, len(left), n_coalitions):
                 at = left[first : first + n_coalitions]
-                yield Chunk(at, here, self._means(known[at], rows[here], epoch))
+                means, noise = self._means(known[at], rows[here], epoch), None
+                outputs = self.outputs_of(rows[here])
+                if self._row_control is not None and not self.corrects_means:
+                    drawn = self.noise(rows[here], epoch)
+                    found = self._row_control.noise(self._inputs(known[at]), drawn, outputs)
+                    noise = found.reshape(*means.shape[:3], -1).mean(axis=3)
+                yield Chunk(at, here, means, noise)
 
     def _ordering(self, order: Rows) -> Prefixes:
         """Return the object that draws along an ordering; cached for the last ordering."""
@@ -385,7 +411,11 @@ class Expected(Game):
                 out[...] = self._sampler.draw_rows(X, fixed, noise)
                 if (inputs & ~fixed).any():
                     out[:, :, inputs] = X[:, None, inputs]
-            return self._predict(draws)
+            drawn = None
+            if self._row_control is not None and self.corrects_means:
+                drawn = self._row_control.noise(self._inputs(known), noise)
+                drawn = drawn.reshape(*drawn.shape[:3], *self.predictions.shape[1:])
+            return self._average(self._ask(draws), drawn)
         affine = self._affine
         pairs = zip(given(known, len(self.feature_names)), self._inputs(known), strict=True)
         return self._shape_means(

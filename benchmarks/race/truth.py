@@ -1,9 +1,13 @@
 """The true values, from which the race measures errors.
 
-- Up to 11 features: all coalitions, each risk without bias from many draws (squared error), or
-  from all training rows (the marginal law). This code shares nothing with dsage.
-- A linear model with conditional draws: risks in closed form, orderings are sampled.
-- Otherwise: a long run of dsage, with a seed that the race does not use.
+- Up to 11 features, marginal 13: all coalitions, each risk without bias from many draws (squared
+  error), or from all training rows (the marginal law).
+- A linear model with conditional draws: risks in closed form; orderings are sampled if there are
+  many. A logistic regression of two classes: the same, by a one-dimensional integral.
+- The marginal law otherwise: sampled orderings, each on all rows with all training rows.
+- The rest: a long run of dsage, with a seed that the race does not use.
+
+All but the last share no code with dsage.
 """
 
 from __future__ import annotations
@@ -16,9 +20,17 @@ from typing import Any
 import numpy as np
 
 from benchmarks.race.ground import Floats, Mask, Normal, Problem, RiskGame
+from benchmarks.race.orderings import (
+    linear_scores,
+    mixed_risks,
+    normal_risks,
+    predicted_risks,
+    sample_values,
+)
 from benchmarks.race.peers.dsage import explained
 
-_MOST_FEATURES = 11
+_MOST_FEATURES, _MOST_MARGINAL = 11, 13
+_MOST_PAIRS = 200_000
 _N_SETS, _N_DRAWS = 4, 16
 _SEED = 987_654
 _LONG_TOLERANCE = 0.01
@@ -37,11 +49,24 @@ def find_truth(problem: Problem, seconds: float) -> Truth:
     """Return the truth of a problem; a long run takes at most `seconds`."""
     if problem.law == "conditional" and hasattr(problem.model, "coef_") and problem.loss == "mse":
         return _linear(problem)
-    if problem.n_features <= _MOST_FEATURES and (
-        problem.law == "marginal" or problem.loss == "mse"
-    ):
+    is_marginal = problem.law == "marginal"
+    most = _MOST_MARGINAL if is_marginal else _MOST_FEATURES
+    if problem.n_features <= most and (is_marginal or problem.loss == "mse"):
         return _all_coalitions(problem)
+    scores = linear_scores(problem.model)
+    if is_marginal:
+        is_wide = scores is not None and scores[0].shape[1] > 1
+        risks = mixed_risks(problem, *scores) if is_wide else predicted_risks(problem)
+        return _sampled(problem, risks, seconds, "all training rows")
+    if scores is not None and scores[0].shape[1] == 1:
+        risks = normal_risks(problem, scores[0][:, 0], float(scores[1][0]))
+        return _sampled(problem, risks, seconds, "integrals of normal scores")
     return _long_run(problem, seconds)
+
+
+def _sampled(problem: Problem, risks: Any, seconds: float, how: str) -> Truth:  # noqa: ANN401
+    values, se, n_pairs = sample_values(risks, problem.n_features, _SEED, seconds, _MOST_PAIRS)
+    return Truth(values, se, f"{2 * n_pairs:,} orderings, {how}")
 
 
 def shapley_values(risks: Floats, n_features: int) -> Floats:

@@ -71,7 +71,7 @@ def test_frames_that_cannot_be_changed_are_not_copied():
 
 @pytest.mark.parametrize("make", [LossGame, OutputGame])
 def test_games_keep_their_rows_and_predictions(make):
-    buffer = np.zeros(80)
+    buffer = np.zeros(1024)
 
     def model(rows):
         """Changes its input, and returns the same array each time."""

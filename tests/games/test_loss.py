@@ -598,8 +598,12 @@ def test_a_model_that_fails_on_draws_says_so():
     with pytest.raises(ValueError, match="breaks must be finite; got '1 of 4096 rows"):
         LossGame(breaks, SAMPLER, X, Y, loss="squared_error")
     calls.clear()
+    with pytest.raises(ValueError, match="breaks must be finite; got '1 of 1024 rows"):
+        LossGame(breaks, Marginal().fit(X), X, Y, loss="squared_error")
+    calls.clear()
+    options = {"loss": "squared_error", "draw_control": "none"}
     with pytest.raises(ValueError, match="breaks must be finite; got '1 of 320 rows"):
-        LossGame(breaks, Marginal().fit(X), X, Y, loss="squared_error").risks(EVERY[:1], ROWS)
+        LossGame(breaks, Marginal().fit(X), X, Y, **options).risks(EVERY[:1], ROWS)
 
 
 def test_the_model_gets_the_container_that_the_user_gave():

@@ -55,9 +55,8 @@ def two_columns(frame):
 def test_a_risk_is_minus_the_mean_prediction_of_each_replicate(
     sampler, noise, n_replicates, n_draws
 ):
-    game = OutputGame(
-        bent, sampler, X, n_replicates=n_replicates, n_draws=n_draws, noise=noise, random_state=7
-    )
+    options = {"n_replicates": n_replicates, "n_draws": n_draws, "noise": noise}
+    game = OutputGame(bent, sampler, X, random_state=7, draw_control="none", **options)
     made = Noise(
         Streams(7), 3, n_replicates=n_replicates, n_draws=n_draws // n_replicates, kind=noise
     )

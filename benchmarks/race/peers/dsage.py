@@ -48,11 +48,11 @@ def _estimate(problem: Problem, n_orderings: int, seed: int, **options: Any) -> 
 
 WAYS: Ways = {
     "dsage": Way(
-        functools.partial(_estimate, graph=None), 16, note="`explain(graph=None)`, by orderings"
+        functools.partial(_estimate, graph=None), 8, note="`explain(graph=None)`, by orderings"
     ),
     "dsage, graph": Way(
         _estimate,
-        16,
+        8,
         lambda problem: problem.law == "conditional",
         "`explain()`: learns a graph, its time included, and uses it where that saves work",
     ),

@@ -15,19 +15,19 @@ from dsage.data.layout import Layout
 from dsage.data.portions import row_slices
 from dsage.games.base import Floats, Game, Mask, Orders, Rows, mean_within
 from dsage.games.chunk import Chunk
+from dsage.games.controls import fit_control
 from dsage.games.device import DeviceMeans, device_means
-from dsage.games.draw_control import DrawControl
 from dsage.games.exact_means import ExactMeans
 from dsage.games.known_means import find_marginal_means, find_normal_means, find_scores
 from dsage.games.normal_means import NormalDraws
 from dsage.games.options import GameOptions
 from dsage.games.predictor import Predictor
 from dsage.games.prefixes import Control, ask_prefixes, draw_prefixes, expect_prefixes
-from dsage.games.quadratic_control import QuadraticControl
 from dsage.games.received import expected_output, given, received
+from dsage.games.row_control import RowControl
 from dsage.models.affine import Affine
 from dsage.samplers.base import Sampler, check_sampler
-from dsage.samplers.interface import LatentPrefixes, Prefixes, ProjectedPrefixes
+from dsage.samplers.interface import Prefixes
 from dsage.samplers.noise import Noise
 from dsage.samplers.ordering import Ordering
 from dsage.samplers.recent import Recent
@@ -42,8 +42,6 @@ N_MEAN = 1 << 12
 """Draws for the mean prediction, which is the same for all rows."""
 # The epoch of their noise, which no estimate reaches.
 _MEAN_EPOCH = 1 << 40
-# Draws to which a control of the draws is fitted, and the epoch of their noise.
-_N_CONTROL, _CONTROL_EPOCH = 1 << 12, (1 << 40) + 1
 
 
 class Expected(Game):
@@ -122,6 +120,7 @@ class Expected(Game):
         self._last_ordering: Recent[Prefixes] = Recent(1)
         # Subclasses may find one.
         self._control: Control | None = None
+        self._row_control: RowControl | None = None
 
     @property
     def is_drawn(self) -> bool:
@@ -214,50 +213,53 @@ class Expected(Game):
         draws = self._sampler.draw(self._rows[:1], nothing, first)[0]
         return draws, self._check_outputs(self._predict_rows(draws), 1)
 
-    def mix_rows(self, n_rows: int) -> tuple[Floats, Floats, Floats] | None:
-        """Return the rows of a marginal sampler, and mixed rows with the predictions for them.
+    def mix_rows(self, background: Floats, n_rows: int) -> tuple[Floats, Floats]:
+        """Return mixed rows, as codes, and the predictions for them.
 
-        A mixed row has some features of an evaluation row, and the others of a row of the sampler:
-        the model predicts mixed rows. None if a sampler has no rows of equal weight.
+        A mixed row has some features of an evaluation row, and the others of a background row: with
+        a marginal sampler, the model predicts such rows.
         """
-        background = self._sampler.equal_rows
-        if background is None:
-            return None
         rng = self._streams("mixed rows")
         known = rng.random((n_rows, len(self.feature_names))) < rng.random((n_rows, 1))
         own, other = (rng.integers(len(each), size=n_rows) for each in (self.matrix, background))
         mixed = np.where(known, self.matrix[own], background[other])
-        return background, mixed, self._check_outputs(self._predict_rows(mixed), 1)
+        return mixed, self._check_outputs(self._predict_rows(mixed), 1)
+
+    @property
+    def equal_rows(self) -> Floats | None:
+        """The rows of a marginal sampler, as codes; None for samplers without such rows."""
+        return self._sampler.equal_rows
+
+    @property
+    def _can_control(self) -> bool:
+        """Whether noise of draws may be subtracted, from means or from risks."""
+        is_wanted = self.corrects_means or self.outputs_of(np.arange(1)) is not None
+        # Scores predict more draws in the time that a control takes.
+        is_able = self._is_controlled and self.is_drawn and not self._is_direct
+        return is_able and is_wanted and self._device is None
+
+    def _find_row_control(self) -> RowControl | None:
+        """Return a control of draws of training rows, if there is one that saves work."""
+        n_features, background = len(self.feature_names), self._sampler.equal_rows
+        if not self._can_control or background is None:
+            return None
+        n_outputs = self._all_outputs(self.predictions[:1]).shape[1]
+        if not RowControl.fits(len(background), n_features, n_outputs):
+            return None
+        mixed, predicted = self.mix_rows(background, RowControl.count_rows(n_features))
+        outputs = self._all_outputs(predicted)
+        return RowControl.fit(self._sampler, mixed, outputs, self.layout.n_categories)
 
     def _find_control(self) -> Control | None:
         """Return a control of the draws along orderings, if there is one that saves work."""
-        is_able = self._is_controlled and self.is_drawn and self.has_paths
-        # Scores predict more draws in the time that a control takes.
-        is_able &= not self._is_direct and self._device is None
-        n_features, n_scores = len(self.feature_names), self._sampler.n_scores
-        has_latent = self._sampler.has_latent
-        if has_latent:
-            is_able &= DrawControl.count_harmonics(n_features, _N_CONTROL) > 0
-            is_able &= self.corrects_means or self.outputs_of(np.arange(1)) is not None
-        else:
-            # Quadratic functions follow probabilities too badly to correct losses by their slopes.
-            is_able &= n_scores > 0 and self.corrects_means
-        if not is_able:
+        if not (self._can_control and self.has_paths):
             return None
-        noise = Noise(self._streams, n_features, n_replicates=1, n_draws=_N_CONTROL)
-        prepared = self._sampler.prepare(noise(np.zeros(1, dtype=np.intp), _CONTROL_EPOCH))
-        given = self._rows[:1], prepared
-        ordering = self._sampler.ordering(np.arange(n_features))
-        if has_latent:
-            _, draws, latent = next(cast(LatentPrefixes, ordering).latent_prefixes(*given, [0]))
-        else:
-            drawing, every = cast(ProjectedPrefixes, ordering), np.eye(n_scores)
-            _, draws, sums = next(drawing.projected_prefixes(*given, every, [0]))
-        predicted = self._check_outputs(self._predict_rows(draws[0]), 1)
-        outputs = self._all_outputs(predicted)
-        if has_latent:
-            return DrawControl.fit(latent.scores[:, 0], outputs)
-        return QuadraticControl.fit(sums.drawn[:, 0].T, outputs)
+
+        def predict(rows: Floats) -> Floats:
+            return self._all_outputs(self._check_outputs(self._predict_rows(rows), 1))
+
+        given = self._sampler, self._rows[:1], self._streams
+        return fit_control(*given, predict, corrects_means=self.corrects_means)
 
     def _all_outputs(self, predicted: Floats) -> Floats:
         """Return predictions as (n_rows, n_outputs), with all outputs that `outputs_of` counts."""
@@ -277,7 +279,13 @@ class Expected(Game):
         for here, n_coalitions in self._row_chunks(len(rows)):
             for first in range(0, len(left), n_coalitions):
                 at = left[first : first + n_coalitions]
-                yield Chunk(at, here, self._means(known[at], rows[here], epoch))
+                means, noise = self._means(known[at], rows[here], epoch), None
+                outputs = self.outputs_of(rows[here])
+                if self._row_control is not None and not self.corrects_means:
+                    drawn = self.noise(rows[here], epoch)
+                    found = self._row_control.noise(self._inputs(known[at]), drawn, outputs)
+                    noise = found.reshape(*means.shape[:3], -1).mean(axis=3)
+                yield Chunk(at, here, means, noise)
 
     def _ordering(self, order: Rows) -> Prefixes:
         """Return the object that draws along an ordering; cached for the last ordering."""
@@ -392,7 +400,11 @@ class Expected(Game):
                 out[...] = self._sampler.draw_rows(X, fixed, noise)
                 if (inputs & ~fixed).any():
                     out[:, :, inputs] = X[:, None, inputs]
-            return self._predict(draws)
+            drawn = None
+            if self._row_control is not None and self.corrects_means:
+                drawn = self._row_control.noise(self._inputs(known), noise)
+                drawn = drawn.reshape(*drawn.shape[:3], *self.predictions.shape[1:])
+            return self._average(self._ask(draws), drawn)
         affine = self._affine
         pairs = zip(given(known, len(self.feature_names)), self._inputs(known), strict=True)
         return self._shape_means(

@@ -100,12 +100,11 @@ def _find_score_game(game: Expected, weights: Floats, linked: LinkedLoss) -> Gam
     """Return the game of additive scores for a marginal sampler; None if it does not pay off."""
     n_outputs = game.predictions.size // game.n_rows
     link = "exp" if linked.link.is_of_numbers else "softmax" if n_outputs > 2 else "logistic"
-    if not ScoreGame.fits(game.n_rows, len(game.feature_names), n_outputs):
+    background = game.equal_rows
+    fits = ScoreGame.fits(game.n_rows, len(game.feature_names), n_outputs)
+    if background is None or not fits:
         return None
-    mixed = game.mix_rows(N_DRAWN)
-    if mixed is None:
-        return None
-    background, rows, predicted = mixed
+    rows, predicted = game.mix_rows(background, N_DRAWN)
     scores = fit_scores(link, rows, predicted, game.layout.n_categories)
     if scores is None:
         return None

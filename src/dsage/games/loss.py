@@ -120,6 +120,7 @@ class LossGame(SumOfOutputs):
             kind=checked.noise,
         )
         self._control = self._find_control()
+        self._row_control = self._find_row_control()
         if self._device is not None and DeviceLoss.can_compute(
             self.loss, self.target, self.predictions, self.n_replicates
         ):

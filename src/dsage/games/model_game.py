@@ -119,7 +119,8 @@ class ModelGame(Expected):
         """
         out = np.empty((len(known), *full.shape))
         out[self._inputs(known).all(axis=1)] = full
-        for at, here, drawn, _, is_risk in self._chunks(known, rows, epoch, with_loss=with_loss):
+        chunks = self._chunks(known, rows, epoch, with_loss=with_loss)
+        for at, here, drawn, noise, is_risk in chunks:
             if is_risk:
                 out[at, here] = drawn
                 continue
@@ -127,6 +128,8 @@ class ModelGame(Expected):
             if self._redraws:
                 means = self._redraw(drawn, known[at], rows[here], epoch)
             out[at, here] = to_risks(means, rows[here])
+            if noise is not None:
+                out[at, here] -= self._noise_of_risks(noise, drawn, rows[here])
         return out
 
     def fill_paths(

@@ -56,7 +56,8 @@ class GameOptions(Options):
         Seed of the noise.
     draw_control : {"auto", "none"}, default="auto"
         Whether to subtract noise of the draws that can be computed, if the sampler returns the
-        scores behind them, or sums of scores; this takes 4,096 predictions of the model.
+        scores behind them, sums of scores, or training rows; this takes up to 8,192 predictions of
+        the model.
     max_bytes : int, default=2**28
         Memory for draws and predictions: coalitions and rows are evaluated in chunks that fit.
 

@@ -106,6 +106,7 @@ class OutputGame(ModelGame):
         self._background = None if background is None else self.layout.encode(background)
         self._full = -self.predictions
         self._control = self._find_control()
+        self._row_control = self._find_row_control()
 
     def _to_risks(self, means: Floats, rows: Rows) -> Floats:  # noqa: ARG002
         return -means

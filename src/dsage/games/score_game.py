@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from dsage.games.additive_terms import AdditiveTerms
 from dsage.games.base import Floats, Game, Mask, Orders, Rows
 from dsage.games.functions import Functions
-from dsage.games.linear import LinearPredictor
 from dsage.models.link_scores import SumScores, invert_link
 
 # Number of training rows that represent all: spread evenly over their scores.
@@ -40,20 +40,12 @@ class AdditiveScores(SumScores):
     """
 
     def __init__(self, link: str, functions: Functions, rows: Floats, scores: Floats) -> None:
-        n_rows = len(rows)
-        fitted = LinearPredictor(functions(rows), scores, np.ones(n_rows), ridge=2.0 / n_rows)
-        super().__init__(link, fitted.mean)
-        self._functions, self._fitted = functions, fitted
-        self._slopes = np.linalg.solve(fitted.correlation, fitted.slopes)
+        self._terms = AdditiveTerms(functions, rows, scores)
+        super().__init__(link, self._terms.mean)
 
     def encode(self, X: Floats) -> Floats:
         """Return the terms of the features, (n_features, n_scores, n_rows)."""
-        basis = self._functions(X)
-        terms = self._fitted.standardize(basis.columns)[:, :, None] * self._slopes
-        out = np.zeros((X.shape[1], self.n_scores, len(X)))
-        for column, owner in enumerate(basis.owner):
-            out[owner] += terms[:, column].T
-        return out
+        return self._terms(X)
 
 
 class ScoreGame(Game):

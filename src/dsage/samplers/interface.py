@@ -154,6 +154,14 @@ class Sampler(ABC):
         """
         return None
 
+    def pick_rows(self, noise: Floats) -> npt.NDArray[np.intp]:  # noqa: ARG002
+        """Return which of the `equal_rows` noise draws, (n_rows, n_draws).
+
+        Unknown features are those of these rows, for any coalition.
+        """
+        condition = "one that draws training rows with equal probability"
+        raise refusal("sampler", condition, self, "See `equal_rows`", TypeError)
+
     @abstractmethod
     def fit(self, X: Any) -> Self:  # noqa: ANN401
         """Learn the joint distribution from rows (n_rows, n_features): a frame or an array."""

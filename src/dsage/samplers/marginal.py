@@ -64,6 +64,10 @@ class Marginal(BaseSampler):
         """The training rows, unless features are drawn apart."""
         return self.background_ if self.joint and type(self) is Marginal else None
 
+    def pick_rows(self, noise: Floats) -> Ints:
+        """Return the numbers of the training rows; see :meth:`Sampler.pick_rows`."""
+        return self._rows(noise[:, :, 0]) if self.joint else super().pick_rows(noise)
+
     @property
     def _possible(self) -> Possible:
         return self.layout_.possible.together

@@ -1,0 +1,203 @@
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import expit
+
+from dsage.games import LossGame, OutputGame
+from dsage.games.row_control import RowControl
+from dsage.samplers import Gaussian, Marginal
+
+GENERATOR = np.random.default_rng(0)
+TRAINING = GENERATOR.normal(size=(60, 4)) @ GENERATOR.normal(size=(4, 4))
+X = GENERATOR.normal(size=(40, 4))
+Y = X[:, 0] + GENERATOR.normal(size=40)
+CLASSES = (Y > 0).astype(int)
+MARGINAL = Marginal().fit(TRAINING)
+COALITIONS = np.array(list(itertools.product([False, True], repeat=4)))
+ROWS = np.arange(len(X))
+
+
+def bent(rows):
+    rows = np.asarray(rows)
+    return np.sin(rows[:, 0]) + rows[:, 1] ** 2 / 4 - rows[:, 2] + 0.1 * rows[:, 0] * rows[:, 3]
+
+
+def probabilities(rows):
+    p = expit(bent(rows))
+    return np.column_stack([1 - p, p])
+
+
+def product(rows):
+    return np.sign(np.prod(np.asarray(rows), axis=1))
+
+
+def mean_predictions(predict):
+    """Return the means over all training rows, (n_coalitions, n_rows, ...), one by one."""
+    mixed = np.where(COALITIONS[:, None, None], X[:, None], TRAINING)
+    flat = predict(mixed.reshape(-1, 4))
+    return flat.reshape(*mixed.shape[:3], *flat.shape[1:]).mean(axis=2)
+
+
+def risks_of(game, n_epochs):
+    return np.stack([game.risks(COALITIONS, ROWS, epoch) for epoch in range(n_epochs)])
+
+
+def control_of(predict=bent, sampler=MARGINAL, n_rows=1024):
+    rng = np.random.default_rng(1)
+    mixed = sampler.equal_rows[rng.integers(60, size=(n_rows, 4)), np.arange(4)]
+    return RowControl.fit(sampler, mixed, predict(mixed).reshape(n_rows, -1), np.zeros(4, int))
+
+
+def test_unknown_features_are_those_of_the_picked_rows():
+    frame = pd.DataFrame({"a": [1.0, np.nan, 3.0, 4.0], "b": pd.Categorical(list("xyxz"))})
+    sampler = Marginal().fit(frame)
+    noise = np.random.default_rng(0).random((4, 7, 2))
+    picked = sampler.pick_rows(noise)
+    assert picked.shape == (4, 7)
+    for known in np.array([[False, False], [True, False], [False, True]]):
+        drawn = sampler.draw(frame, known, noise)[:, :, ~known]
+        np.testing.assert_array_equal(drawn, sampler.equal_rows[picked][:, :, ~known])
+
+
+@pytest.mark.parametrize("sampler", [Marginal(joint=False).fit(TRAINING), Gaussian().fit(TRAINING)])
+def test_other_samplers_pick_no_rows(sampler):
+    assert sampler.equal_rows is None
+    with pytest.raises(TypeError, match="draws training rows with equal probability"):
+        sampler.pick_rows(np.full((1, 1, 4), 0.5))
+
+
+def test_noise_is_zero_on_average_over_the_training_rows():
+    everyone = np.zeros((1, 60, 4))
+    everyone[0, :, 0] = (np.arange(60) + 0.5) / 60
+    noise = control_of().noise(COALITIONS, everyone)
+    assert noise.shape == (16, 1, 60, 1)
+    assert np.abs(noise.mean(axis=2)).max() < 1e-8
+    assert (noise.std(axis=2)[:-2] > 0.5).all()
+    assert not noise[-1].any()
+
+
+def test_noise_does_not_depend_on_the_number_of_draws():
+    control, noise = control_of(), np.random.default_rng(3).random((30, 8, 4))
+    together = control.noise(COALITIONS, noise)
+    # Fewer draws than training rows: only their terms are added up.
+    alone = control.noise(COALITIONS[5:6], noise[7:8])
+    np.testing.assert_array_equal(alone[0, 0], together[5, 7])
+
+
+def test_noise_of_one_output_a_row():
+    control = control_of(probabilities)
+    outputs = np.array([0, 1, 1])
+    for n_draws in (4, 50):
+        noise = np.random.default_rng(3).random((3, n_draws, 4))
+        whole, some = control.noise(COALITIONS, noise), control.noise(COALITIONS, noise, outputs)
+        for row, output in enumerate(outputs):
+            np.testing.assert_array_equal(some[:, row], whole[:, row, :, output])
+
+
+def test_interactions_have_no_control():
+    assert control_of(product) is None
+    assert LossGame(product, MARGINAL, X, Y, loss="squared_error")._row_control is None
+
+
+def test_constant_models_have_no_control():
+    game = LossGame(lambda rows: np.zeros(len(rows)), MARGINAL, X, Y, loss="squared_error")
+    assert game._row_control is None
+
+
+def test_features_that_the_model_does_not_use_get_no_noise():
+    def some(rows):
+        return np.sin(np.asarray(rows)[:, 0]) - np.asarray(rows)[:, 2] + np.asarray(rows)[:, 0] ** 2
+
+    game = LossGame(some, MARGINAL, X, Y, loss="squared_error", random_state=0)
+    with_both = COALITIONS[:, [0, 2]].all(axis=1)
+    risks = game.risks(COALITIONS[with_both], ROWS)
+    np.testing.assert_array_equal(risks, np.broadcast_to(risks[-1], risks.shape))
+
+
+@pytest.mark.parametrize(
+    ("options", "has_one"),
+    [
+        ({}, True),
+        ({"draw_control": "none"}, False),
+        ({"loss": "brier", "model": probabilities, "y": CLASSES}, False),
+        ({"loss": "cross_entropy", "model": probabilities, "y": CLASSES}, True),
+        ({"sampler": Gaussian().fit(TRAINING)}, False),
+    ],
+)
+def test_when_there_is_a_control(options, has_one):
+    given = {"model": bent, "sampler": MARGINAL, "y": Y, "loss": "squared_error"} | options
+    model, sampler, y = (given.pop(name) for name in ("model", "sampler", "y"))
+    assert (LossGame(model, sampler, X, y, **given)._row_control is not None) == has_one
+
+
+def test_squared_error_is_unbiased_and_far_less_noisy():
+    options = {"loss": "squared_error", "random_state": 0}
+    controlled = risks_of(LossGame(bent, MARGINAL, X, Y, **options), 200).mean(axis=3)
+    plain = LossGame(bent, MARGINAL, X, Y, draw_control="none", **options)
+    before = risks_of(plain, 200).mean(axis=3)
+    exact = (Y - mean_predictions(bent)) ** 2
+    off = (controlled - exact).mean(axis=(0, 2))
+    se = controlled.mean(axis=2).std(axis=0, ddof=1) / np.sqrt(200)
+    assert (np.abs(off) < 4.5 * se + 1e-9).all()
+    assert controlled.var(axis=0).mean() < before.var(axis=0).mean() / 5
+
+
+def test_cross_entropy_is_less_noisy_and_no_more_biased():
+    options = {"loss": "cross_entropy", "random_state": 0}
+    controlled, before = (
+        risks_of(LossGame(probabilities, MARGINAL, X, CLASSES, **given), 200).mean(axis=3)
+        for given in (options, options | {"draw_control": "none"})
+    )
+    likely = mean_predictions(probabilities)[:, ROWS, CLASSES]
+    exact = -np.log(likely)
+    assert controlled.var(axis=0).mean() < before.var(axis=0).mean() / 2
+    # The few draws of a logarithm have a bias of higher order, with and without a control.
+    difference = (controlled - before).mean(axis=2)
+    se = difference.std(axis=0, ddof=1) / np.sqrt(200)
+    assert (np.abs(difference.mean(axis=0)) < 4.5 * se + 1e-9).all()
+    assert np.abs(controlled.mean(axis=(0, 2)) - exact.mean(axis=1)).max() < 0.01
+
+
+def test_outputs_of_rows_are_unbiased_and_less_noisy():
+    controlled, before = (
+        -risks_of(OutputGame(bent, MARGINAL, X, random_state=0, **given), 100).mean(axis=3)
+        for given in ({}, {"draw_control": "none"})
+    )
+    off = controlled.mean(axis=0) - mean_predictions(bent)
+    se = controlled.std(axis=0, ddof=1) / np.sqrt(100)
+    assert (np.abs(off) < 5.0 * se + 1e-9).all()
+    assert controlled.var(axis=0).mean() < before.var(axis=0).mean() / 5
+
+
+def test_risks_do_not_depend_on_what_is_evaluated_with_them():
+    game = LossGame(bent, MARGINAL, X, Y, loss="squared_error", random_state=0)
+    small = LossGame(bent, MARGINAL, X, Y, loss="squared_error", random_state=0, max_bytes=4096)
+    together = game.risks(COALITIONS, ROWS, 3)
+    np.testing.assert_array_equal(small.risks(COALITIONS, ROWS, 3), together)
+    np.testing.assert_array_equal(game.risks(COALITIONS[6:7], ROWS[4:5], 3), together[6:7, 4:5])
+
+
+def test_several_outputs_and_classes_among_the_features():
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame(
+        {"a": rng.normal(size=50), "b": pd.Categorical(rng.choice(list("xyz"), 50))}
+    )
+
+    def two(rows):
+        code = rows["b"].map({"x": 0.0, "y": 1.0, "z": 3.0}).astype(float)
+        return np.column_stack([rows["a"] + code, rows["a"] ** 2 - code])
+
+    y = two(frame)
+    sampler = Marginal().fit(frame)
+    controlled, plain = (
+        LossGame(two, sampler, frame, y, loss="squared_error", random_state=0, **given)
+        for given in ({}, {"draw_control": "none"})
+    )
+    known = np.array([[True, False]])
+    means = two(frame)[:, :] - two(frame.assign(b="x").astype({"b": frame["b"].dtype}))
+    exact = ((means - means.mean(axis=0)) ** 2).sum(axis=1).mean()
+    # Additive: nothing is left of the noise.
+    assert abs(controlled.risks(known, np.arange(50)).mean() - exact) < 1e-2 * exact
+    assert abs(plain.risks(known, np.arange(50)).mean() - exact) > 1e-2 * exact

@@ -5,7 +5,7 @@ import pytest
 
 from dsage.estimate import as_stopping, compare_games, run
 from dsage.games import Difference, Grouped, LossGame
-from dsage.games.draw_bias import DrawBias, share_left
+from dsage.games.draw_bias import DrawBias
 from dsage.graphs import NoSeparation
 from dsage.models import as_loss
 from dsage.samplers import Gaussian
@@ -28,20 +28,6 @@ Y = bent(X)
 
 def game_of(loss="absolute_error", y=Y, **options):
     return LossGame(bent, SAMPLER, X, y, loss=loss, **{"random_state": 0} | options)
-
-
-def test_biases_come_from_the_difference_of_one_and_all_replicates():
-    game = game_of(n_draws=4)
-    bias = game.draw_bias()
-    plain = as_loss("absolute_error")
-    means = game._means(EVERY[:7], ROWS, 0)
-    whole = plain.many(Y, means.mean(axis=2))
-    each = np.stack([plain.many(Y, means[:, :, g]) for g in range(2)], axis=2)
-    expected = share_left(2, is_corrected=True) * (each - whole[:, :, None])
-    np.testing.assert_allclose(bias.risks(EVERY[:7], ROWS), expected, atol=1e-12)
-    assert (bias.risks(EVERY[7:], ROWS) == 0).all()
-    orders, needed = np.array([[2, 0, 1]]), np.ones((1, 4), dtype=bool)
-    assert bias.path_risks(orders, ROWS, 0, needed).shape == (1, 4, 60, 2)
 
 
 @pytest.mark.parametrize(

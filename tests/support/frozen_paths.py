@@ -16,6 +16,7 @@ import numpy as np
 from dsage import Graph
 from dsage.estimate import as_stopping, compare_games, run_local
 from dsage.estimate.loop import Estimation
+from dsage.estimate.plan import Plan
 from dsage.estimate.running.run import refine
 from dsage.games import Game, LossGame, OutputGame
 from dsage.graphs.interventions import Interventions
@@ -186,6 +187,50 @@ def _compared():
     return {"differences": frame.to_numpy().ravel()}
 
 
+class Leaning(Game):
+    """Noise that a feature brings along, and effects of orderings of a given size."""
+
+    feature_names, n_rows, n_replicates = NAMES, N_ROWS, 2
+
+    def __init__(self, effect, *, has_level=False):
+        self._effect, self._has_level = effect, has_level
+
+    def risks(self, known, rows, epoch=0):
+        number = known.astype(float)
+        brought = NOISE[epoch % _EPOCHS, :N_FEATURES][:, rows, :2]
+        noise = np.einsum("cf,frg->crg", number, brought)
+        return self._exact(known, rows) + noise
+
+    def _exact(self, known, rows):
+        number = known.astype(float)
+        curved = number[:, :1] * number.sum(axis=1, keepdims=True) ** 2
+        exact = self._effect * curved * (1 + 0.5 * np.sin(rows)) + SMOOTH[known @ CODES][:, None]
+        return exact[:, :, None]
+
+    def first_level(self):
+        return Level(self._effect) if self._has_level else None
+
+
+class Level(Leaning):
+    """The effects without noise, on a scale that depends on the row."""
+
+    n_replicates = 1
+
+    def risks(self, known, rows, epoch=0):
+        return self._exact(known, rows) * (1 + 0.6 * np.cos(3.0 * rows))[:, None]
+
+
+def _choices():
+    """Whether all orderings are enumerated, as their effects grow."""
+    effects = np.geomspace(0.3, 12.0, 50)
+    return {
+        name: [
+            Plan(Leaning(each, **options), random_state=0).enumeration is None for each in effects
+        ]
+        for name, options in (("plain", {}), ("level", {"has_level": True}))
+    }
+
+
 def _curved(rows):
     rows = np.asarray(rows)
     return rows[:, 0] * rows[:, 1] + np.abs(rows[:, 2]) - rows[:, 3] + 0.5 * rows[:, 4]
@@ -264,6 +309,7 @@ def paths() -> dict[str, Callable[[], dict]]:
         "many features": of(Many(), as_stopping(n_orderings=40), rows_per_ordering=10),
         "many features, narrowed": of(Many(), as_stopping(tolerance=0.03), rows_per_ordering=5),
         "many features, not drawn": of(Many(0.0), as_stopping(n_orderings=40)),
+        "choices": _choices,
         "compared": _compared,
         "local": lambda: _local(_outputs, exact="never"),
         "local, exact": lambda: _local(_outputs, oracle=oracle),

@@ -1,11 +1,12 @@
 """The range of values over graphs: what depends on the graph, and what a comparison costs."""
 
 import dataclasses
+import warnings
 
 import numpy as np
 import pytest
 
-from dsage._check import GraphWarning
+from dsage._check import GraphWarning, warn
 from dsage.estimate import PlanOptions, StopKind, StopReason, as_stopping, run
 from dsage.estimate.graph_range import GraphRange, OtherGame, range_over_graphs, warn_of_range
 from dsage.games import Game
@@ -200,3 +201,15 @@ def test_nothing_is_compared_without_others_or_after_an_interrupt(sampled):
     reason = StopReason(StopKind.INTERRUPTED, {})
     stopped = dataclasses.replace(estimate, reason=reason)
     assert compare(game, [lambda: Noisy(FAR)], stopped) is None
+
+
+def test_warnings_of_games_with_other_graphs_are_not_shown(sampled):
+    game, estimate = sampled
+
+    def warns():
+        warn("draws with the other graph are odd")
+        return Noisy(OURS)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert compare(game, [warns], estimate) is not None

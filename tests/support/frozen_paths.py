@@ -299,6 +299,20 @@ def paths() -> dict[str, Callable[[], dict]]:
         "corrected": of(
             Rows(0.2, has_level=True), tight, oracle=oracle, estimand="sage", rows_per_ordering=20
         ),
+        "corrected, long": of(
+            Rows(0.2, has_level=True),
+            as_stopping(n_orderings=300),
+            oracle=oracle,
+            estimand="sage",
+            exact="never",
+            rows_per_ordering=20,
+        ),
+        "corrected, exact": of(
+            Rows(0.6), as_stopping(n_orderings=300), oracle=oracle, estimand="sage", exact="always"
+        ),
+        "corrected, not drawn": of(
+            Rows(), as_stopping(n_orderings=300), oracle=oracle, estimand="sage", exact="never"
+        ),
         "balanced": of(Rows(0.5), orderings="balanced", rows_per_ordering=30, **sampled),
         "order": of(Rows(0.5, has_level=True), orderings=order, **sampled),
         "order, exact": of(Rows(0.5), orderings=order, oracle=oracle),

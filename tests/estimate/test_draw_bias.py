@@ -1,11 +1,16 @@
 """What few draws leave of the bias of losses with kinks or jumps is part of the error."""
 
+import warnings
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from dsage.estimate import as_stopping, compare_games, run
+from dsage.estimate.draw_bias import _size, _warn
 from dsage.games import Difference, Grouped, LossGame
-from dsage.games.draw_bias import DrawBias, share_left
+from dsage.games.draw_bias import DrawBias
 from dsage.graphs import NoSeparation
 from dsage.models import as_loss
 from dsage.samplers import Gaussian
@@ -28,20 +33,6 @@ Y = bent(X)
 
 def game_of(loss="absolute_error", y=Y, **options):
     return LossGame(bent, SAMPLER, X, y, loss=loss, **{"random_state": 0} | options)
-
-
-def test_biases_come_from_the_difference_of_one_and_all_replicates():
-    game = game_of(n_draws=4)
-    bias = game.draw_bias()
-    plain = as_loss("absolute_error")
-    means = game._means(EVERY[:7], ROWS, 0)
-    whole = plain.many(Y, means.mean(axis=2))
-    each = np.stack([plain.many(Y, means[:, :, g]) for g in range(2)], axis=2)
-    expected = share_left(2, is_corrected=True) * (each - whole[:, :, None])
-    np.testing.assert_allclose(bias.risks(EVERY[:7], ROWS), expected, atol=1e-12)
-    assert (bias.risks(EVERY[7:], ROWS) == 0).all()
-    orders, needed = np.array([[2, 0, 1]]), np.ones((1, 4), dtype=bool)
-    assert bias.path_risks(orders, ROWS, 0, needed).shape == (1, 4, 60, 2)
 
 
 @pytest.mark.parametrize(
@@ -128,3 +119,65 @@ def test_comparisons_include_it():
                                          n_draws=4, random_state=0)  # fmt: skip
     found = compare_games(*games, stopping=as_stopping(n_orderings=20), random_state=0)
     assert (found.to_frame()["se"] > 0).all()
+
+
+def test_a_warning_gives_the_largest_bias_as_a_share_of_the_range():
+    found = run(game_of(n_draws=32), stopping=as_stopping(n_orderings=40), random_state=0)
+    zero = np.zeros(3)
+
+    def warned(bias, values, se=0.0, losses=("absolute_error",)):
+        result = replace(
+            found, values=np.array(values), se_orderings=zero[: len(values)] + se,
+            se_draws=zero[: len(values)],
+        )  # fmt: skip
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            _warn(np.array(bias), result, [as_loss(each) for each in losses])
+        return [str(each.message) for each in seen]
+
+    (text,) = warned([0.1, 0.6, 0.2], [1.0, 3.0, 5.0])
+    assert "With absolute_error" in text
+    assert "up to 15 % of the range" in text
+    assert "squared_error" in text
+    (text,) = warned([0.2, 0.5], [1.0, 5.0])
+    assert "up to 12.5 % of the range" in text
+    # Of a single feature, the size of its value.
+    (text,) = warned([0.5], [-5.0])
+    assert "up to 10 % of the range" in text
+    (text,) = warned([0.5], [0.0], losses=["zero_one"])
+    assert "up to inf %" in text
+    assert "brier" in text
+    # A twentieth of the range, and what other errors cover, is not worth one.
+    assert warned([0.1, 0.2, 0.1], [1.0, 3.0, 5.0]) == []
+    assert len(warned([0.1, 0.21, 0.1], [1.0, 3.0, 5.0])) == 1
+    assert warned([0.1, 0.6, 0.2], [1.0, 3.0, 5.0], se=0.6) == []
+    assert warned([0.1, 0.6, 0.2], [1.0, 3.0, 5.0], losses=[]) == []
+
+
+@FEW
+def test_a_tenth_of_the_evaluations_are_for_the_bias(monkeypatch):
+    asked = []
+
+    def count(self, known, rows, epoch=0):
+        asked.append(len(known) * len(rows))
+        return plain(self, known, rows, epoch)
+
+    def along(self, orders, rows, epoch, needed):
+        asked.append(int(needed.sum()) * len(rows))
+        return paths(self, orders, rows, epoch, needed)
+
+    plain, paths = DrawBias.risks, DrawBias.path_risks
+    monkeypatch.setattr(DrawBias, "risks", count)
+    monkeypatch.setattr(DrawBias, "path_risks", along)
+    options = {"exact": "never", "rows_per_ordering": 5, "random_state": 0}
+    found = run(game_of(n_draws=4), stopping=as_stopping(n_orderings=1000), **options)
+    # A step more than a tenth at most, and steps grow by an eighth.
+    assert 0.1 * found.n_evaluated <= sum(asked) < 0.125 * found.n_evaluated
+
+
+def test_the_size_of_a_bias_is_its_estimate_or_with_jumps_also_the_error_of_an_epoch():
+    given = SimpleNamespace(values=np.array([3.0, -2.0, 0.1]), se=np.array([1.0, 0.0, 0.5]))
+    drawn = SimpleNamespace(se_draws=np.array([0.5, 1.0, 2.0]))
+    np.testing.assert_allclose(_size(given, drawn, 4.0, jumps=False), [3.0, 2.0, 0.1])
+    found = _size(given, drawn, 4.0, jumps=True)
+    np.testing.assert_allclose(found, np.sqrt([9 - 1 + 1, 4 + 4, 0 + 16]))

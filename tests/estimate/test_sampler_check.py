@@ -1,6 +1,7 @@
 """How much values would change with another sampler: differences, their errors, the budget."""
 
 import functools
+import warnings
 from dataclasses import replace
 
 import joblib
@@ -9,6 +10,7 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression
 
+from dsage._check import warn
 from dsage.estimate import (
     PlanOptions,
     SamplerCheck,
@@ -275,3 +277,27 @@ def test_a_comparison_has_small_batches_unless_orderings_are_given():
         assert found.orderings == expected
         assert (found.exact, found.first_level, found.audit) == ("never", "none", False)
         assert found.random_state == 3
+
+
+def test_warnings_of_games_with_other_samplers_are_not_shown(case):
+    make_game, truth, wrong, estimated = case
+    game, estimate = estimated(600, exact="never", random_state=0)
+
+    def warns(sampler):
+        warn("draws of the other sampler are odd")
+        return make_game(sampler)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = check_by_others(
+            game,
+            warns,
+            [Other("other", wrong, lambda: wrong, 300)],
+            estimate,
+            sampler=truth,
+            oracle=None,
+            n_draws=8,
+            options=PlanOptions(exact="never", random_state=0),
+            seed=1,
+        )
+    assert found.others == ("other",)

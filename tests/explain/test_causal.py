@@ -13,7 +13,6 @@ import dsage
 from dsage import Graph, explain, explain_rows
 from dsage._check import DsageWarning, GraphWarning
 from dsage.data.inputs import check_inputs
-from dsage.estimate.graph_range import GraphRange, warn_of_range
 from dsage.graphs import PartialGraph, cpdag
 from dsage.report import report_data
 from dsage.samplers import Gaussian
@@ -170,41 +169,6 @@ def test_two_models_are_compared_by_causal_values(model, rows):
     other = LinearRegression().fit(rows[0] * [1, 1, 0, 1], rows[1])
     found = dsage.compare({"one": model, "two": other}, *rows, graph=GRAPH, **options)
     assert str(found).startswith("causal SAGE")
-
-
-def make_range(values, differences, se=0.0):
-    differences = np.array(differences)
-    names = tuple("abc"[: len(values)])
-    same = np.full_like(differences, se), np.full_like(differences, np.inf)
-    n_graphs = len(differences)
-    shares, kinds = np.full(n_graphs, 0.5), (False,) * n_graphs
-    words = ("a -> b",) * n_graphs
-    return GraphRange(names, np.array(values), differences, *same, shares, kinds, words)
-
-
-def test_a_warning_names_signs_and_ranks_that_depend_on_the_graph():
-    found = make_range([3.0, 2.0, -0.5], [[-2.0, 0.0, 0.0], [0.0, 0.0, 2.0]])
-    assert found.changes_sign() == ["c"]
-    assert found.changes_rank() == [("a", "b")]
-    with pytest.warns(GraphWarning, match=r"the sign of the values of \['c'\].*'a' and 'b'"):
-        warn_of_range(found)
-
-
-def test_differences_within_their_errors_change_nothing():
-    found = make_range([3.0, 2.0, -0.5], [[-2.0, 0.0, 2.0]], se=2.0)
-    assert found.changes_sign() == []
-    assert found.changes_rank() == []
-    warn_of_range(found)
-
-
-def test_the_errors_of_the_run_itself_count():
-    found = make_range([3.0, 2.0, -0.5], [[-2.0, 0.0, 2.0]])
-    assert found.changes_sign() == ["c"]
-    assert ("a", "b") in found.changes_rank()
-    errors = {"se_values": np.full(3, 1.0), "df_values": np.full(3, 30.0)}
-    found = dataclasses.replace(found, **errors)
-    assert found.changes_sign() == []
-    assert found.changes_rank() == []
 
 
 def test_explain_warns_where_the_rank_depends_on_the_graph_and_only_there(rows):

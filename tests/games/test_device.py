@@ -182,6 +182,16 @@ def test_draws_that_cannot_be_made_on_the_device_are_refused_if_asked_for():
         chosen(network(), "module", sampler=Gaussian().fit(codes), layout=Layout.of(codes))
 
 
+def test_rows_whose_missing_values_are_new_are_drawn_on_the_cpu():
+    missing = X.to_numpy().copy()
+    missing[3, 1] = np.nan
+    for matrix, is_usable in ((missing, True), (X.to_numpy(), False), (missing, False)):
+        given = SAMPLER, LAYOUT, matrix, 2
+        model = as_model(TorchPredictor(network(), draws="module"), "squared_error")
+        with pytest.raises(TypeError, match="rows whose missing values occur in training"):
+            device_means(model, *given, is_usable=is_usable)
+
+
 def test_columns_in_single_precision_are_for_modules_in_single_precision():
     single = Layout.of(X.astype(np.float32))
     assert isinstance(chosen(network(), "module", layout=single), DeviceMeans)

@@ -81,6 +81,7 @@ def test_the_description_of_the_game_is_forwarded():
     game.risks(EVERY, ROWS)
     assert game.n_predicted == a.n_predicted + b.n_predicted > 2 * len(X)
     assert Difference(Table(), Table()).n_predicted == 0
+    assert game.risk_scale == a.risk_scale + b.risk_scale > max(a.risk_scale, b.risk_scale)
 
 
 def test_the_first_level_is_the_difference_of_the_first_levels():
@@ -219,3 +220,14 @@ def test_groups_can_be_compared():
     found = run(Difference(Grouped(a, groups), Grouped(b, groups)), exact="always")
     one, other = (run(Grouped(game, groups), exact="always") for game in (a, b))
     np.testing.assert_allclose(found.values, one.values - other.values, atol=1e-12)
+
+
+def test_groups_of_other_members_are_refused():
+    game = TableGame(np.random.default_rng(0).normal(size=(16, 3)), FEATURES)
+    a, b, c, d = FEATURES
+    one, other = ({"x": [a, each], "y": [rest, d]} for each, rest in ((b, c), (c, b)))
+    with pytest.raises(ValueError, match="a game with the groups of a"):
+        Difference(Grouped(game, one), Grouped(game, other))
+    # Each player of the other game is one column: the same names are what counts.
+    pair = TableGame(np.random.default_rng(1).normal(size=(4, 3)), ("x", "y"))
+    assert Difference(Grouped(game, one), pair).feature_names == ("x", "y")

@@ -12,13 +12,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from dsage import explain, explain_rows
+from dsage._random import Streams
 from dsage.data.layout import Layout
 from dsage.estimate import as_stopping, run
 from dsage.games import LossGame, OutputGame
+from dsage.games.score_draws import ScoreDraws
 from dsage.games.score_game import ScoreGame
 from dsage.games.score_means import ScoreMeans
 from dsage.models import as_model
 from dsage.samplers import Marginal
+from dsage.samplers.noise import Noise
 
 N_FEATURES = 6
 RNG = np.random.default_rng(2)
@@ -176,3 +179,25 @@ def test_marginal_values_of_a_classifier_need_few_predictions():
         found.se.max(), 1e-9
     )
     assert found.estimate.se_draws.max() == 0.0
+
+
+def test_terms_of_very_many_rows_are_not_kept():
+    # Eight bytes each, 64 MiB in all.
+    assert ScoreGame.fits(2**20, 4, 2)
+    assert not ScoreGame.fits(2**20 + 1, 4, 2)
+    assert not ScoreGame.fits(2**20, 5, 2)
+    assert not ScoreGame.fits(2**20, 4, 3)
+
+
+def test_other_noise_gives_other_draws_of_scores():
+    draws, rows = ScoreDraws(2), np.arange(1)
+    found = {
+        draws.steps(rows, 0, Noise(Streams(seed), 3, n_replicates=1, n_draws=2)).tobytes()
+        for seed in range(150)
+    }
+    assert len(found) == 150
+    noise = Noise(Streams(0), 3, n_replicates=2, n_draws=4)
+    steps = draws.steps(np.arange(5), 0, noise)
+    assert steps.shape == (5, 2 * 4 * 4, 2)
+    np.testing.assert_array_equal(steps, draws.steps(np.arange(5), 0, noise))
+    assert (steps != draws.steps(np.arange(5), 1, noise)).any()

@@ -98,14 +98,17 @@ def test_without_a_graph_there_is_no_audit():
 def test_a_resumed_run_equals_an_uninterrupted_one(tmp_path, rows_per_ordering):
     options = {"exact": "never", "random_state": 0, "rows_per_ordering": rows_per_ordering}
     more = as_stopping(n_orderings=30)
-    whole = run_local(output_game(), stopping=more, **options)
+    first, last = output_game(), output_game()
+    whole = run_local(first, stopping=more, **options)
     kept = tmp_path / "state"
     run_local(output_game(), stopping=FEW, checkpoint=kept, **options)
     n_files = len(list(tmp_path.glob("state*")))
     assert n_files == (1 if rows_per_ordering is None else 3)
-    again = run_local(output_game(), stopping=more, checkpoint=kept, **options)
+    again = run_local(last, stopping=more, checkpoint=kept, **options)
     np.testing.assert_array_equal(again.values, whole.values)
     np.testing.assert_array_equal(again.se, whole.se)
+    # What was in the file is not predicted again.
+    assert last.n_predicted < first.n_predicted
 
 
 def test_the_checkpoint_of_other_rows_is_refused(tmp_path):

@@ -19,6 +19,7 @@ from dsage.estimate import NOrderings, as_stopping, run
 from dsage.estimate.accumulate.control import Control
 from dsage.estimate.parallel import work as work_module
 from dsage.estimate.parallel.jobs import Jobs
+from dsage.estimate.parallel.work import Done
 from dsage.games import Grouped, LossGame, MomentGame
 from dsage.games.base import Along, Coalitions
 from dsage.samplers import Gaussian
@@ -294,3 +295,13 @@ def test_what_fails_beside_the_workers_is_left_to_the_main_thread(data, models):
         found = run(game, n_jobs=2, **options)
     np.testing.assert_array_equal(found.values, run(game, n_jobs=1, **options).values)
     assert all(thread.name != "dsage-beside" for thread in threading.enumerate())
+
+
+def test_other_warnings_of_workers_are_given_once_for_each_place(recwarn):
+    jobs = Jobs(2)
+    again = Done([], 0.0, [("odd rows", RuntimeWarning, ("model.py", 3))])
+    other = Done([], 0.0, [("odd rows", RuntimeWarning, ("model.py", 4))])
+    jobs._warn([again, again])
+    jobs._warn([again, other])
+    assert [str(each.message) for each in recwarn] == ["odd rows"] * 2
+    assert {each.category for each in recwarn} == {RuntimeWarning}

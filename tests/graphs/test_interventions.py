@@ -20,6 +20,24 @@ def test_a_target_without_effects_is_left_out():
     assert Interventions(Graph(["a", "y"], [("y", "a")]), ["a"], "y").names == ("a", "y")
 
 
+def test_all_features_and_the_target_are_nodes():
+    graph = Graph(["a", "b"], [("a", "b")])
+    for features, target in ((["a", "c"], None), (["a"], "y")):
+        with pytest.raises(ValueError, match="graph must be one with all features and the target"):
+            Interventions(graph, features, target)
+
+
+def test_set_features_matter_where_their_effects_are_not_set():
+    chain = Interventions(Graph(list("abc"), [("a", "b"), ("b", "c")]), list("abc"))
+    sets = np.array([[1, 1, 0], [1, 0, 1], [0, 1, 1], [1, 0, 0], [1, 1, 1]], bool)
+    expected = [[0, 1, 0], [1, 0, 0], [0, 0, 0], [1, 0, 0], [0, 0, 0]]
+    np.testing.assert_array_equal(chain.reduced(sets, sets), expected)
+    # A set feature that the model does not receive from the row is one of those that are drawn.
+    fork = Interventions(Graph(list("abc"), [("a", "b"), ("a", "c")]), list("abc"))
+    fixed, inputs = np.array([[1, 0, 0], [1, 0, 0]], bool), np.array([[1, 1, 1], [1, 0, 1]], bool)
+    np.testing.assert_array_equal(fork.reduced(fixed, inputs), [[0, 0, 0], [1, 0, 0]])
+
+
 def test_hidden_nodes_become_edges_and_bidirected_edges():
     graph = Graph(list("habcd"), [("h", "a"), ("h", "b"), ("b", "c"), ("c", "d")])
     assert project(graph, ["a", "b", "d"]) == Graph(["a", "b", "d"], [("b", "d")], [("a", "b")])

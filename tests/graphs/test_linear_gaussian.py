@@ -94,6 +94,17 @@ def test_variances_beyond_floating_point_are_refused():
         model.covariance()
 
 
+@pytest.mark.parametrize("weight", [0.9e150, 1.1e150])
+def test_standard_deviations_are_at_most_1e150(weight):
+    graph = Graph(["a", "b"], [("a", "b")])
+    model = LinearGaussian(graph, {("a", "b"): weight}, {"a": 1.0, "b": 1.0})
+    if weight < 1e150:
+        assert model.covariance().loc["b", "b"] == pytest.approx(weight**2)
+    else:
+        with pytest.raises(ValueError, match="small enough for finite variances; got 'b'"):
+            model.covariance()
+
+
 def test_a_sample_has_at_least_one_row(model):
     with pytest.raises(ValueError, match="n_rows must be at least 1; got 0"):
         model.sample(0)

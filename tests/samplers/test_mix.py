@@ -142,6 +142,22 @@ def test_steps_from_a_fit_raise_the_likelihood():
     assert rows.log_densities(fine).sum() > rows.log_densities(rough).sum()
 
 
+def test_a_fit_stops_at_a_gain_for_each_row():
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(200, 2)) + rng.choice([0.0, 2.0], 200)[:, None]
+
+    def fit(Z, start=None, tolerance=1e-3):
+        rows = Rows(Z, np.empty((len(Z), 0), np.intp), Trees.none([]))
+        rng = np.random.default_rng(1)
+        return fit_components(rows, 3, 0.0, rng, tolerance=tolerance, start=start)
+
+    rough = fit(Z, tolerance=1.0)
+    # A thousand copies of the rows have the same mixture, which takes as many steps to reach.
+    once, often = fit(Z, rough), fit(np.repeat(Z, 1_000, axis=0), rough)
+    np.testing.assert_allclose(often.means, once.means, atol=1e-4)
+    assert np.abs(once.means - fit(Z, rough, 1e-9).means).max() > 0.01
+
+
 def test_chunks_do_not_change_a_fit(monkeypatch):
     rows, _ = rows_of(300)
     whole = fit_components(rows, 3, 2.0, np.random.default_rng(0))
@@ -190,6 +206,15 @@ def test_trees_follow_the_strongest_dependences():
     edges = {frozenset((n, p)) for n, p in enumerate(trees.parents) if p >= 0}
     assert edges == {frozenset((0, 1)), frozenset((1, 2))}
     assert not Trees.of(np.random.default_rng(1).integers(3, size=(500, 3)), (3, 3, 3)).has_edges
+
+
+def test_states_that_do_not_occur_cost_an_edge_nothing():
+    rng = np.random.default_rng(0)
+    one = rng.integers(2, size=60)
+    states = np.column_stack([one, np.where(rng.random(60) < 0.8, one, 1 - one)])
+    # Twice the gain of the edge is 2 n (log 2 - entropy), about 23; a parameter costs log(60) = 4.
+    for n_states in ((2, 2), (12, 2), (2, 12), (12, 12)):
+        assert Trees.of(states, n_states).has_edges
 
 
 def test_evidence_is_that_of_the_joint_table():
@@ -415,6 +440,16 @@ def test_copies_are_drawn_as_copies():
     given_copy = sampler.draw(M, mask(4, 1, 3), uniforms(20, 50, 4))
     assert (given_copy[..., 0] == M[:, None, 0]).all()
     assert (given_copy[..., 2] == M[:, None, 2]).all()
+
+
+@pytest.mark.parametrize("n_levels", [48, 49])
+def test_classes_have_a_state_for_each_of_up_to_48_levels(n_levels):
+    levels = np.arange(10 * n_levels) % n_levels
+    frame = pd.DataFrame({"c": levels.astype(str), "x": levels + 0.01 * np.arange(len(levels))})
+    layout = Layout.of(frame)
+    (table,) = Variables.of(layout.encode(frame), layout).tables
+    assert (table.n_states == 48) == (n_levels == 48)
+    assert table.has_groups == (n_levels > 48)
 
 
 def test_a_class_with_thousands_of_levels_keeps_its_frequent_ones_and_groups_the_others():

@@ -172,3 +172,47 @@ def test_bad_arguments_are_refused_before_the_first_draw():
         ordering.prefixes(X, scores, [1.5])
     with pytest.raises(ValueError, match=r"scores must be of shape \(9, n_draws, 6\)"):
         ordering.prefixes(X, scores[:4])
+
+
+def conditional(sampler, X, known):
+    """The mean and the covariance of all features given some, from the definition."""
+    mean, covariance = sampler.mean_, sampler.covariance_
+    means, left = np.array(X), np.zeros_like(covariance)
+    rest = np.setdiff1d(np.arange(len(mean)), known)
+    slopes = covariance[np.ix_(rest, known)] @ np.linalg.inv(covariance[np.ix_(known, known)])
+    means[:, rest] = mean[rest] + (X[:, known] - mean[known]) @ slopes.T
+    inner = covariance[np.ix_(rest, rest)] - slopes @ covariance[np.ix_(known, rest)]
+    left[np.ix_(rest, rest)] = inner
+    return means, left
+
+
+def test_scores_behind_draws_come_with_their_conditional_distributions():
+    sampler, ordering, X, scores = case()
+    expected = copies(ordering.prefixes(X, scores))
+    seen = []
+    for length, draws, latent in ordering.latent_prefixes(X, scores, [0, 2, 3, 5, 6]):
+        rest = ordering.order[length:]
+        np.testing.assert_array_equal(draws, expected[length])
+        np.testing.assert_array_equal(latent.variables, rest)
+        np.testing.assert_array_equal(latent.scores, draws.transpose(2, 0, 1)[rest])
+        means, covariance = conditional(sampler, X, ordering.order[:length])
+        np.testing.assert_allclose(latent.centers[:, :, 0], means.T[rest], atol=1e-9)
+        spreads = np.sqrt(covariance.diagonal()[rest])
+        np.testing.assert_allclose(latent.spreads[:, 0, 0], spreads, rtol=1e-9)
+        seen.append(length)
+    assert seen == [0, 2, 3, 5, 6]
+
+
+def test_weighted_sums_have_the_distributions_of_the_coalitions():
+    sampler, ordering, X, _ = case()
+    weights = np.random.default_rng(5).standard_normal((6, 2))
+    laws = list(ordering.sum_laws(X, weights))
+    assert len(laws) == 6
+    for length, law in enumerate(laws):
+        means, covariance = conditional(sampler, X, ordering.order[:length])
+        known = np.isin(np.arange(6), ordering.order[:length])
+        for found in (law, sampler.sum_law(X, known, weights)):
+            np.testing.assert_array_equal(found.shares, np.ones((1, len(X))))
+            np.testing.assert_allclose(found.means, (means @ weights)[None], atol=1e-9)
+            inner = weights.T @ covariance @ weights
+            np.testing.assert_allclose(found.covariances, inner[None], atol=1e-9)

@@ -142,3 +142,13 @@ def test_a_registered_sampler_is_found_by_name_and_considered_by_the_choice():
         SAMPLERS.remove("toy")
     with pytest.raises(ValueError, match="sampler must be one of the names of samplers"):
         parse_sampler("toy", inputs(), seed=0)
+
+
+@pytest.mark.filterwarnings("ignore:8 rows are too few to score samplers")
+@pytest.mark.parametrize("sampler", ["auto", "gaussian"])
+def test_too_few_rows_are_not_scored(sampler):
+    found = find(sampler, inputs(n_rows=8))
+    assert found.scores is None
+    assert found.info.name == found.sampler.name
+    assert (found.info.energy_score, found.info.msev) == (None, None)
+    assert found.rivals == ()

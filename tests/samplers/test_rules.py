@@ -170,3 +170,11 @@ def test_equals_are_settled_and_so_is_a_staying_sampler_that_is_told_from_all():
 def test_rivals_are_not_clearly_worse_in_either_score_the_best_first():
     sheet = sheet_of(a=(1.0, 0.5), b=(1.015, 0.5), c=(0.9, 0.51), d=(1.03, 0.4), e=(0.9, 0.53))
     assert rivals(sheet, "a", ["b", "c", "d", "e"]) == ["c", "b"]
+
+
+def test_a_sampler_whose_msev_is_lower_is_not_given_up_for_its_energy_score():
+    worse = {"a": (1.0, 1.0), "b": (2.0, 1.0)}
+    assert give_up(sure_sheet(**worse), ["a", "b"]) == ["b"]
+    # A thousandth is the least difference of the MSEv that matters.
+    assert give_up(sure_sheet(a=(1.0, 1.0), b=(2.0, 0.9995)), ["a", "b"]) == ["b"]
+    assert give_up(sure_sheet(a=(1.0, 1.0), b=(2.0, 0.998)), ["a", "b"]) == ["a"]

@@ -268,6 +268,25 @@ def test_regressions_from_moments_are_least_squares_and_leave_out_columns_that_f
         np.testing.assert_allclose(errors * (1 - (len(columns) + 1) / 500), left, atol=1e-9)
 
 
+def test_constants_are_no_columns_of_a_regression():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.full(50, 3.0), rng.standard_normal((50, 2)), np.zeros(50)])
+    training = Training(Encoder(X, np.zeros(4, int)), X)
+    assert training.columns_of([0, 1, 3]).tolist() == [1]
+    columns, slopes, _ = training.regress([0, 1, 3], 2)
+    # Least squares: there are twenty rows for each column that varies.
+    expected = np.corrcoef(X[:, 1], X[:, 2])[0, 1]
+    assert (columns.tolist(), slopes.tolist()) == ([1], pytest.approx([expected]))
+
+
+@pytest.mark.parametrize("n_errors", [1, 2, 3, 7, 1001])
+def test_empirical_residuals_are_quantiles(n_errors):
+    errors = np.random.default_rng(0).standard_normal(n_errors)
+    shares = np.append(np.linspace(0.0, 1.0, 97), [1e-9, 1 - 1e-9])
+    found = Residuals(errors, "empirical").draw(shares)
+    np.testing.assert_allclose(found, np.quantile(errors, shares), atol=1e-12)
+
+
 def test_thousands_of_categories_are_drawn_with_their_shares_and_depend_on_others():
     rng = np.random.default_rng(0)
     group = rng.integers(0, 2, 6000)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dsage.structure import search_graph
 from dsage.structure.counts import Counts, configurations
 
 NAMES = ("a", "b", "c")
@@ -133,3 +134,14 @@ def test_missing_values_are_counted_as_one_more_category():
 def test_bad_codes_and_multiplicities_are_refused(rows, multiplicity, text):
     with pytest.raises(ValueError, match=text):
         Counts(["a"], [("x", "y")], np.array(rows), multiplicity)
+
+
+@pytest.mark.parametrize(("n_rows", "n_categories"), [(60, 50), (60, 51), (160, 80), (160, 81)])
+def test_columns_of_which_most_categories_occur_once_are_refused(n_rows, n_categories):
+    codes = np.column_stack([np.arange(n_rows) % n_categories, np.arange(n_rows) % 2])
+    counts = Counts(["c", "d"], [range(n_categories), range(2)], codes)
+    if n_categories <= max(50, n_rows / 2):
+        assert search_graph(counts).graph.names == ("c", "d")
+    else:
+        with pytest.raises(ValueError, match=r"of classes that recur; got \['c'\]"):
+            search_graph(counts)

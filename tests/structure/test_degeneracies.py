@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dsage.structure.degeneracies import Degeneracies, degeneracies
+from dsage.data.table import Table
+from dsage.structure.counts import Counts
+from dsage.structure.degeneracies import Degeneracies, degeneracies, discrete_degeneracies
 from dsage.structure.moments import Moments
 
 
@@ -95,6 +98,14 @@ def test_a_constant_is_neither_a_copy_nor_a_function():
 def test_all_constants_are_no_trouble():
     record = found({"k": np.ones(5), "l": np.zeros(5)})
     assert record.constant == ("k", "l")
+
+
+def test_classes_are_copies_up_to_the_names_of_their_categories():
+    codes = np.arange(60) % 3
+    columns = {"a": codes, "k": np.zeros(60, int), "b": (codes + 1) % 3, "c": np.arange(60) // 20}
+    frame = pd.DataFrame({name: np.array(list("xyz"))[each] for name, each in columns.items()})
+    record = discrete_degeneracies(Counts.from_table(Table(frame)))
+    assert record == Degeneracies(("k",), (("a", "b"),), (), too_few_rows=False)
 
 
 def test_the_tolerance_is_a_share():

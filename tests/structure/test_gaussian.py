@@ -197,6 +197,20 @@ def test_superfluous_parents_explain_nothing_and_are_paid_for():
     assert score.removals(2, (0, 1))[[0, 1]] == pytest.approx(score.family(2, (0,)))
 
 
+def test_a_sum_among_correlated_parents_explains_nothing():
+    generator = np.random.default_rng(3)
+    a, b, noise = generator.normal(size=(3, 200))
+    b += 2 * a
+    c = generator.normal(size=200) - b
+    child = a - b + 2 * c + noise
+    X = np.column_stack([a, b, a + b, c, child])
+    score = gaussian(X, penalty=0.0)
+    # One degree of freedom fewer, and the residuals of the other three.
+    freedom = 100 * math.log(195 / 196) + 0.5
+    expected = score.family(4, (0, 1, 3)) + freedom
+    assert gaussian(X, penalty=0.0).family(4, (0, 1, 2, 3)) == pytest.approx(expected)
+
+
 def test_which_parents_are_superfluous_does_not_depend_on_the_order_of_the_questions():
     generator = np.random.default_rng(2)
     a, b, e, noise = generator.normal(size=(4, 300))

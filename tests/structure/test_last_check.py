@@ -12,7 +12,7 @@ from dsage.graphs import Graph
 from dsage.structure import search_graph
 from dsage.structure.blocks import Blocks
 from dsage.structure.constraints import Constraints
-from dsage.structure.last_check import Known, add_edges, reject_claims
+from dsage.structure.last_check import Known, add_edges, covariance_test, reject_claims
 
 
 def make(n_rows=1000, seed=0, effect=1.0):
@@ -192,3 +192,20 @@ def test_two_effects_of_the_same_causes_are_not_joined():
     frame = pd.DataFrame({"a": a, "b": b, "other": other, "y": y})
     edges = [("a", "other"), ("b", "other"), ("a", "y"), ("b", "y")]
     assert reject_claims(Graph(list(frame), edges), blocks_of(frame), "y") == ()
+
+
+def test_a_class_is_no_pair_of_its_own_columns():
+    # Its single effect is found, with the probability of that test.
+    rng = np.random.default_rng(0)
+    level = rng.integers(3, size=600)
+    frame = pd.DataFrame({"c": np.array(list("abc"))[level], "y": level**2 + rng.normal(size=600)})
+    blocks = blocks_of(frame)
+    (found,) = reject_claims(Graph(["c", "y"], []), blocks, "y")
+    own = blocks.sample[:, blocks.responses[:, 1]]
+    spread = ((own - own.mean(axis=0)) ** 2).mean(axis=0)
+    response = own[:, [int((blocks.offsets[:, 1] - 300 * np.log(spread)).argmax())]]
+    centered = [
+        each - each.mean(axis=0) for each in (response, blocks.sample[:, blocks.columns(0)])
+    ]
+    # A constant was regressed on.
+    assert found.p_value == pytest.approx(covariance_test(*centered, 1 - 1 / 600), rel=1e-6)

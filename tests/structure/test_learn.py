@@ -445,6 +445,13 @@ def test_score_graph_refuses_what_does_not_fit(data):
         dsage.score_graph(MODEL.graph, data, "ebic", gama=1.0)
 
 
+def test_moments_leave_the_claims_about_a_target_untested(data):
+    moments = Moments.from_frame(data)
+    result = search_graph(moments, target=MODEL.target)
+    assert result.rejections == ()
+    assert result.graph == dsage.learn_graph(moments)
+
+
 def test_a_constant_target_has_no_claims_to_test():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(200, 2)), columns=["a", "b"]).assign(y=1.0)

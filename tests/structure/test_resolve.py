@@ -11,6 +11,7 @@ from sklearn.linear_model import LinearRegression
 import dsage
 from dsage.data.inputs import check_inputs
 from dsage.graphs import Consensus, Graph, NoSeparation
+from dsage.graphs.partial import PartialGraph
 from dsage.structure import GraphInfo, GraphSource, stability
 from dsage.structure.resolve import find_graph
 
@@ -134,6 +135,23 @@ class TestCallable:
         same = dsage.explain(model, *rows, graph=CHAIN, **options)
         assert found.graph == CHAIN
         np.testing.assert_array_equal(found.values, same.values)
+
+
+def test_edges_of_both_kinds_are_counted(inputs):
+    hidden = Graph(["a", "b", "y"], [("b", "y")], [("a", "b")])
+    assert resolve(hidden, inputs).info.n_edges == 2
+    assert resolve(lambda _: hidden, inputs).info.n_edges == 2
+
+
+def test_a_partial_graph_that_is_learned_is_recorded(inputs):
+    circles = PartialGraph(["a", "b", "y"], [("a", "o-o", "b"), ("b", "o->", "y")])
+    found = resolve(lambda _: circles, inputs)
+    assert found.graph is None
+    assert (found.info.kind, found.info.n_edges, found.info.n_resamples) == ("PartialGraph", 2, 0)
+    assert found.info.source is GraphSource.LEARNED
+    assert found.info.markov_blanket == circles.markov_blanket("y")
+    with pytest.raises(ValueError, match="n_resamples must be left out or 0"):
+        resolve(lambda _: circles, inputs, n_resamples=1)
 
 
 def test_names_and_targets_are_checked(inputs):

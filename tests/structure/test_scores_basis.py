@@ -228,6 +228,16 @@ def test_the_best_removal_is_exact_and_no_other_is_larger(score):
         assert (score.additions(node, parents) == -np.inf).all()
 
 
+def test_removals_are_not_computed_exactly_if_every_parent_clearly_matters(score, monkeypatch):
+    asked, family = [], score.family
+    monkeypatch.setattr(score, "family", lambda *each: asked.append(each) or family(*each))
+    # c is a curve in a, which explains more than 0.05 nats of each row; b has nothing to do with it.
+    assert score.removals(2, (0,))[0] < family(2, (0,)) - 0.05 * N_ROWS
+    assert (2, ()) not in asked
+    score.removals(2, (0, 1))
+    assert (2, (0,)) in asked
+
+
 def test_products_are_used_where_they_explain_something(score):
     empty = [()] * 5
     parents = [(), (), (0,), (0, 1), (1, 2)]

@@ -174,7 +174,7 @@ def _unit_variance(surpluses: Floats, n_rows: int) -> float:
     alone = float((surpluses**2).sum()) / n_few
     # Without a common part, the variance of the mean is that of a row divided by their number.
     common = max((together - alone / n_few) * n_few / max(n_few - 1, 1), 0.0)
-    return common + max(alone - common, 0.0) / n_rows
+    return float(common + max(alone - common, 0.0) / n_rows)
 
 
 def _surpluses(game: Game, orders: Orders, rows: Rows) -> Floats:

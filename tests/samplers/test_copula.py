@@ -7,9 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
+from dsage._check import DsageWarning
 from dsage.games import LossGame
 from dsage.samplers.copula import GaussianCopula
 from dsage.samplers.curve import Curves
+from dsage.samplers.possible_steps import PossibleSteps
 
 
 def skewed(n_rows=400, n_features=4, seed=0):
@@ -223,3 +225,33 @@ def test_bad_input_is_refused():
         GaussianCopula(covariance="none").fit(skewed())
     with pytest.raises(TypeError, match=r"continuous columns for GaussianCopula; got \['c'\]"):
         GaussianCopula().fit(pd.DataFrame({"c": ["x", "y"], "d": [1.0, 2.0]}))
+
+
+def test_steps_are_the_curves_moved_to_possible_values():
+    rng = np.random.default_rng(0)
+    n_rows = 300
+    X = np.column_stack(
+        [
+            rng.integers(0, 17, n_rows),
+            rng.choice([0.5, 2.0, 7.0], n_rows),
+            np.ones(n_rows),
+            rng.normal(size=n_rows),
+            rng.integers(0, 5_000, n_rows),
+        ]
+    ).astype(float)
+    with pytest.warns(DsageWarning, match="constant"):
+        sampler = GaussianCopula().fit(X)
+    possible, curves = sampler.layout_.possible, sampler._values
+    assert {0, 1, 4} <= set(possible.columns)
+    shown = PossibleSteps(curves, possible)
+    scores = rng.normal(size=(5, 50, 40))
+    # Also at the knots themselves, and beyond the ends.
+    scores[:, 0] = rng.choice(curves.knots, (5, 40))
+    scores[:, 1] *= 5
+    for known in (np.zeros(5, bool), np.array([1, 0, 0, 0, 0], bool)):
+        found, expected = np.zeros((2, *scores.shape))
+        shown.write(found, scores, known)
+        rest = np.flatnonzero(~known)
+        curves.write(expected, scores, rest, rest)
+        possible.snap(expected.transpose(1, 2, 0), known)
+        np.testing.assert_array_equal(found, expected)

@@ -32,8 +32,10 @@ _LEFT = 0.9
 # Rows times squared columns up to which a predictor on another scale is cheap: 60 ms an ordering.
 _MOST_WORK = 1 << 26
 # Pairs of orderings and rows from which two first levels are compared, the draws of their risks,
-# and the ratio below which the more expensive one is clearly better.
-_PILOT_ORDERINGS, _PILOT_ROWS, _PILOT_EPOCH, _CLEARLY = 6, 16, 1 << 20, 0.7
+# and the ratios below which a more expensive one is better, and one is better than none. Rows of a
+# unit of the run.
+_PILOT_ORDERINGS, _PILOT_ROWS, _PILOT_EPOCH, _BETTER, _CLEARLY = 6, 16, 1 << 20, 0.9, 0.7
+_UNIT_ROWS = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +95,7 @@ def find_first_levels(
     if on_link is None:
         return (plain,)
     on_scale, as_it_is = _shares_left(game, (on_link, plain))
-    return (on_link if on_scale < _CLEARLY * as_it_is else plain,)
+    return (on_link if on_scale < _BETTER * as_it_is else plain,)
 
 
 def _find_score_game(game: Expected, weights: Floats, linked: LinkedLoss) -> Game | None:
@@ -141,22 +143,37 @@ def _find_link_game(
 def _shares_left(game: Expected, levels: Sequence[Game], *, by_row: bool = True) -> list[float]:
     """Return the shares of the variance over orderings that remain with each of some first levels.
 
-    They are estimated from few orderings of few rows, `by_row` if the remainder differs from row
-    to row, and otherwise from the means over the rows.
+    They are estimated from few orderings of few rows. What a row has on its own, including the
+    noise of its draws, averages out over the rows of a unit, and what all rows have in common does
+    not: both count as in a unit of `_UNIT_ROWS` rows. Not `by_row`, as in one of the few rows.
     """
     rng = np.random.default_rng(0)
     rows = np.sort(rng.choice(game.n_rows, min(_PILOT_ROWS, game.n_rows), replace=False))
     first = [rng.permutation(len(game.feature_names)) for _ in range(_PILOT_ORDERINGS)]
     orders = np.array([each for one in first for each in (one, one[::-1])], dtype=np.intp)
     own, *others = (_surpluses(each, orders, rows) for each in (game, *levels))
-    if not by_row:
-        own, *others = (each.mean(axis=2) for each in (own, *others))
-    total, found = float((own**2).sum()), []
+    n_rows = max(min(_UNIT_ROWS, game.n_rows), len(rows)) if by_row else len(rows)
+    total, found = _unit_variance(own, n_rows), []
     for similar in others:
-        square = float((similar**2).sum())
-        explained = float((own * similar).sum()) ** 2 / square if square > 0.0 else 0.0
-        found.append(1.0 - explained / total if total > 0.0 else 1.0)
+        together, alike = own.mean(axis=2), similar.mean(axis=2)
+        square = float((alike**2).sum())
+        slope = float((together * alike).sum()) / square if square > 0.0 else 0.0
+        left = _unit_variance(own - slope * similar, n_rows)
+        found.append(left / total if total > 0.0 else 1.0)
     return found
+
+
+def _unit_variance(surpluses: Floats, n_rows: int) -> float:
+    """Return the variance of means over `n_rows` rows, from (n_pairs, n_features, n_few) centered.
+
+    It is proportional to the sum of the variances of all features.
+    """
+    n_few = surpluses.shape[2]
+    together = float((surpluses.mean(axis=2) ** 2).sum())
+    alone = float((surpluses**2).sum()) / n_few
+    # Without a common part, the variance of the mean is that of a row divided by their number.
+    common = max((together - alone / n_few) * n_few / max(n_few - 1, 1), 0.0)
+    return float(common + max(alone - common, 0.0) / n_rows)
 
 
 def _surpluses(game: Game, orders: Orders, rows: Rows) -> Floats:

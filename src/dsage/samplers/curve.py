@@ -151,8 +151,8 @@ class Steps:
         at = self._first.take(bins)
         for _ in range(self._n_steps):
             at += x >= self._next.take(at)
-        levels: Floats = self._levels.take(at)
-        return levels
+        found: Floats = self._levels.take(at)
+        return found
 
     def write(self, out: Floats, x: Floats, places: Ints, chosen: Ints) -> None:
         """Write the levels of chosen functions at ``x[places]`` into ``out[places]``."""

@@ -84,7 +84,7 @@ def test_values_are_unbiased_and_their_errors_honest():
 class Quiet(Votes):
     """The same without noise of draws: the total of the rows is known exactly."""
 
-    def risks(self, known, rows, epoch=0):  # noqa: ARG002
+    def risks(self, known, rows, epoch=0):
         losses = self.losses[known @ _SHIFTS][:, rows, None]
         return np.repeat(losses, 2, axis=2)
 

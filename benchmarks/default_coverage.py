@@ -2,9 +2,10 @@
 
 Run: python -m benchmarks.default_coverage [--runs N] [--only NAME ...] [--keep FOLDER] [--tiny]
 
-Each line is stored in a file in the folder --keep, and not measured again; the page is written when
-all lines are there. Every run has new rows, orderings and draws, and stops when the error from
-computing is small compared with the error from the rows.
+Each line is stored in a file in the folder --keep, and not measured again; the page has the lines
+that are there, and names those that are missing. Every run has new rows, orderings and draws, and
+stops when the error from computing is small compared with the error from the rows, or at a
+tolerance.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from benchmarks.losses import Cells, Logistic, classes_of
 from benchmarks.table import markdown, publish
-from dsage.estimate import Estimate, intervals, run
+from dsage.estimate import Estimate, as_stopping, intervals, run
 from dsage.games import Game, Grouped, LossGame
 from dsage.games.base import Floats
 from dsage.models import as_loss
@@ -182,8 +183,16 @@ CASES = {
     ),
 }
 """The cases by name."""
-WAYS = ("auto", "never")
-"""Whether all orderings may be averaged over."""
+WAYS = ("auto", "never", "1 %", "0.5 %")
+"""Whether all orderings may be averaged over, or a tolerance with sampled orderings."""
+TO_TOLERANCE = ("boosting, cross entropy, 300 rows", "forest, squared error, 300 rows")
+"""Cases that are run to tolerances, too, where features whose errors are small are left out."""
+LINES = [
+    (name, way)
+    for name, way in product(CASES, WAYS)
+    if way in ("auto", "never") or name in TO_TOLERANCE
+]
+"""The lines of the table."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,11 +218,28 @@ def _coverage(shares: Sequence[float]) -> str:
     return f"{found.mean():.1f} -+ {found.std(ddof=1) / np.sqrt(len(found)):.1f}"
 
 
-def line_of(name: str, exact: str, n_runs: int) -> list[str]:
+def _options(way: str) -> dict[str, Any]:
+    """Return the options of a run."""
+    if way in ("auto", "never"):
+        return {"exact": way}
+    tolerance = float(way.removesuffix(" %")) / 100
+    return {"exact": "never", "stopping": as_stopping(tolerance=tolerance)}
+
+
+def _share_evaluated(found: Estimate, case: Case) -> float:
+    """Return the evaluations of a run as a share of those of all features on its orderings."""
+    if found.is_exact:
+        return 1.0
+    n_shards = -(-case.n_rows // 64)
+    every = found.n_surpluses * (len(case.groups) + 1) * case.n_rows / n_shards
+    return (found.n_evaluated + found.n_shared) / every
+
+
+def line_of(name: str, way: str, n_runs: int) -> list[str]:
     """Return a line of the table."""
     case = CASES[name]
-    of_rows, of_all, computing, rows, n_units = [], [], [], [], []
-    for each in simulate(case, n_runs, exact=exact):
+    of_rows, of_all, computing, rows, n_units, shares = [], [], [], [], [], []
+    for each in simulate(case, n_runs, **_options(way)):
         found = each.found
         low, high = intervals(found.values, found.se, df=found.df)
         of_rows.append(((low <= each.exact) & (each.exact <= high)).mean())
@@ -223,28 +249,31 @@ def line_of(name: str, exact: str, n_runs: int) -> list[str]:
         computing.append(100 * found.se.max() / span)
         rows.append(100 * found.se_rows.max() / span)
         n_units.append(found.n_units)
+        shares.append(_share_evaluated(found, case))
+    words = {"auto": "all or sampled", "never": "sampled"}
     return [
         name,
-        "all or sampled" if exact == "auto" else "sampled",
+        words.get(way, f"sampled, to {way}"),
         str(n_runs),
         _coverage(of_rows),
         _coverage(of_all),
         f"{np.mean(computing):.1f}",
         f"{np.mean(rows):.1f}",
         f"{np.mean(n_units):.0f}",
+        f"{100 * np.mean(shares):.0f}",
     ]
 
 
-def file_of(name: str, exact: str, n_runs: int, folder: Path) -> Path:
+def file_of(name: str, way: str, n_runs: int, folder: Path) -> Path:
     """Return the file of a line."""
-    return folder / f"{list(CASES).index(name)}-{exact}-{n_runs}.json"
+    return folder / f"{list(CASES).index(name)}-{way.replace(' %', '')}-{n_runs}.json"
 
 
-def kept_line(name: str, exact: str, n_runs: int, folder: Path) -> list[str]:
+def kept_line(name: str, way: str, n_runs: int, folder: Path) -> list[str]:
     """Return a line of the table: from its file, or measured."""
-    file = file_of(name, exact, n_runs, folder)
+    file = file_of(name, way, n_runs, folder)
     if not file.exists():
-        found = line_of(name, exact, n_runs)
+        found = line_of(name, way, n_runs)
         folder.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(found))
     line: list[str] = json.loads(file.read_text())
@@ -259,7 +288,10 @@ TEXT = (
     "of that from the rows, or 1 % of the range. *Coverage*: the share of runs and features whose "
     "95 % interval contains the exact value, -+ its standard error over runs: of the run's own "
     "rows (`se`), and of the population (`se_total`). *se*: the mean of the largest standard "
-    "error, in % of the largest value."
+    "error, in % of the largest value. Lines *to* a percentage stop at this tolerance instead. "
+    "*Evaluated*: pairs of a coalition and a row, in % of what the surpluses of all features along "
+    "these orderings take; less than 100 % if features whose errors were small enough were left "
+    "out (and the losses with all features known count)."
 )
 HEADER = [
     "model, loss and rows",
@@ -270,6 +302,7 @@ HEADER = [
     "se of computing, %",
     "se of rows, %",
     "units",
+    "evaluated, %",
 ]
 
 
@@ -278,18 +311,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--runs", type=int, default=200, help="runs per setting")
     parser.add_argument("--only", nargs="*", choices=list(CASES), default=list(CASES))
+    parser.add_argument("--ways", nargs="*", choices=WAYS, default=WAYS)
     parser.add_argument("--keep", type=Path, default=Path(gettempdir()) / "dsage-coverage")
     parser.add_argument("--tiny", action="store_true", help="few runs, for a trial")
     given = parser.parse_args()
     n_runs = 4 if given.tiny else given.runs
     with threadpool_limits(1):
-        for name, exact in product(given.only, WAYS):
-            print("|", " | ".join(kept_line(name, exact, n_runs, given.keep)), "|", flush=True)
-    files = [file_of(name, exact, n_runs, given.keep) for name, exact in product(CASES, WAYS)]
-    if given.tiny or not all(file.exists() for file in files):
+        for name, way in LINES:
+            if name in given.only and way in given.ways:
+                print("|", " | ".join(kept_line(name, way, n_runs, given.keep)), "|", flush=True)
+    if given.tiny:
         return
-    table = [json.loads(file.read_text()) for file in files]
-    sections = [(TEXT, markdown(HEADER, table))]
+    files = {line: file_of(*line, n_runs, given.keep) for line in LINES}
+    table = [json.loads(file.read_text()) for file in files.values() if file.exists()]
+    missing = [f"{name} ({way})" for (name, way), file in files.items() if not file.exists()]
+    text = TEXT + (f" Not measured: {'; '.join(missing)}." if missing else "")
+    sections = [(text, markdown(HEADER, table))]
     packages = ["dsage", "numpy", "scipy", "scikit-learn"]
     publish("default_coverage", "The default rule: coverage of intervals", sections, packages)
 

@@ -120,8 +120,13 @@ class Tally:
 
     def mean(self) -> tuple[Floats, Floats]:
         """Return the means of the quantity and of its control."""
+        is_visited = self._visits.all(axis=0)
+        if not is_visited.any():
+            # With very many shards, the means of each of them take a lot of memory.
+            value, control = self._all_mean.copy()
+            return value, control
         by_shard = np.einsum("s,qsf->qf", self._shares, self._sums / np.maximum(self._visits, 1))
-        value, control = np.where(self._visits.all(axis=0), by_shard, self._all_mean)
+        value, control = np.where(is_visited, by_shard, self._all_mean)
         return value, control
 
     def variance(
@@ -155,10 +160,12 @@ class Tally:
             between = np.maximum(between - drawn, 0.0)
         if is_exact:
             between *= 1.0 - n_units / len(self.counts)
-        # Along contiguous rows, where a sum does not depend on the number of features.
-        shares = self._shares[:, None] ** 2 / np.maximum(self._visits, 1)
-        within = residual * np.ascontiguousarray(shares.T).sum(axis=1)
-        variance: Floats = np.where(is_within, within, between)
+        variance: Floats = between
+        if is_within.any():
+            # Along contiguous rows, where a sum does not depend on the number of features.
+            shares = self._shares[:, None] ** 2 / np.maximum(self._visits, 1)
+            within = residual * np.ascontiguousarray(shares.T).sum(axis=1)
+            variance = np.where(is_within, within, between)
         if slope and gap is not None:
             # The ratio first: the squares of large values would overflow.
             variance += gap**2 * (residual.sum() / spread[2].sum())

@@ -83,11 +83,12 @@ def coverage(runs: Sequence[dict[str, Any]], truth: Truth) -> str:
 
 
 def table(
-    runs: Sequence[dict[str, Any]], truths: Mapping[str, Truth]
+    runs: Sequence[dict[str, Any]], truths: Mapping[str, Truth], problems: Sequence[str]
 ) -> tuple[list[list[str]], dict[str, dict[str, dict[float, Cost]]]]:
-    """Return the lines of the table, and the costs of each problem and way."""
+    """Return the lines of the table, in the order of problems, and the costs of each way."""
     lines, found = [], {}
-    for name in dict.fromkeys(run["problem"] for run in runs):
+    raced = {run["problem"] for run in runs}
+    for name in (name for name in problems if name in raced):
         truth = truths[name]
         ways = dict.fromkeys(run["way"] for run in runs if run["problem"] == name)
         mine = {way: _of(runs, name, way) for way in ways}
@@ -117,7 +118,7 @@ def publish(
     problems: Sequence[str],
 ) -> None:
     """Write the page and the picture; `problems` are the names of all, raced or not."""
-    lines, found = table(runs, truths)
+    lines, found = table(runs, truths, problems)
     entrants = ", ".join(packages[name] for name in dict.fromkeys(packages) if name in _raced(runs))
     n_seeds = len({run["seed"] for run in runs})
     text = (
@@ -138,7 +139,8 @@ def publish(
         "has no conditional imputer and gets a vectorized one; shapiq and shap get the risk of a "
         "coalition as a game; `hidimstat` averages losses and not predictions, which is another "
         "estimand, so that its error does not vanish. Two problems may have run at the same time, "
-        "one a processor."
+        "one a processor, and on machines of different speed; all packages ran on the same machine "
+        "for a problem."
     )
     missing = [name for name in problems if name not in found]
     if missing:

@@ -18,7 +18,7 @@ from threadpoolctl import ThreadpoolController
 import dsage
 
 # Two models times three samplers; graphs are learned for some of them.
-N_RUNS = 6
+N_RUNS = 10
 
 
 def make_case(seed):
@@ -72,7 +72,7 @@ def alone(seed):
     return numbers(explain(make_case(seed)))
 
 
-def test_six_at_once_are_six_in_turn_and_leave_nothing_behind(cases):
+def test_ten_at_once_are_ten_in_turn_and_leave_nothing_behind(cases):
     in_turn = [alone(seed) for seed in range(N_RUNS)]
     before = global_state()
     start = Barrier(N_RUNS)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dsage._check import GraphWarning, warn
-from dsage.estimate import PlanOptions, StopKind, StopReason, as_stopping, run
+from dsage.estimate import PlanOptions, StopKind, StopReason, as_stopping, graph_range, run
 from dsage.estimate.graph_range import GraphRange, OtherGame, range_over_graphs, warn_of_range
 from dsage.games import Game
 from small_games import TableGame
@@ -213,3 +213,13 @@ def test_warnings_of_games_with_other_graphs_are_not_shown(sampled):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert compare(game, [warns], estimate) is not None
+
+
+def test_an_interrupted_comparison_gives_no_range(sampled, monkeypatch):
+    def interrupted(*arguments, **options):
+        found = run(*arguments, **options)
+        return dataclasses.replace(found, reason=StopReason(StopKind.INTERRUPTED, {}))
+
+    monkeypatch.setattr(graph_range, "run", interrupted)
+    game, estimate = sampled
+    assert compare(game, [lambda: Noisy(OURS)], estimate) is None

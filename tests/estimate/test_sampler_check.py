@@ -301,3 +301,34 @@ def test_warnings_of_games_with_other_samplers_are_not_shown(case):
             seed=1,
         )
     assert found.others == ("other",)
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("always", "always"), ("never", "never")])
+def test_all_orderings_are_compared_if_the_run_has_averaged_over_them(
+    case, kind, expected, monkeypatch
+):
+    seen = []
+
+    def listening(*arguments, **options):
+        seen.append(options)
+        return run(*arguments, **options)
+
+    monkeypatch.setattr(sampler_check, "run", listening)
+    found, estimate, _ = check(case, case[2], n_orderings=300, exact=kind)
+    (options,) = seen
+    assert options["exact"] == expected
+    # 16 coalitions of 4 features, or an ordering and its reverse; 32 units use what is allowed.
+    n_pairs, n_each = int(0.25 * estimate.n_evaluated / 2), 16 if kind == "always" else 2 * 5
+    assert options["rows_per_ordering"] == max(1, min(n_pairs // (32 * n_each), 64))
+    assert (options["audit"], options["first_level"]) == (False, "none")
+    assert found.n_evaluated <= n_pairs
+
+
+def test_an_interrupted_comparison_is_none(case, monkeypatch):
+    def interrupted(*arguments, **options):
+        return replace(run(*arguments, **options), reason=StopReason(StopKind.INTERRUPTED, {}))
+
+    monkeypatch.setattr(sampler_check, "run", interrupted)
+    found, *_ = check(case, case[2], n_orderings=300)
+    assert found.errors is None
+    assert "was interrupted" in found.reason

@@ -2,6 +2,7 @@
 
 import dataclasses
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -223,3 +224,23 @@ def test_an_interrupted_comparison_gives_no_range(sampled, monkeypatch):
     monkeypatch.setattr(graph_range, "run", interrupted)
     game, estimate = sampled
     assert compare(game, [lambda: Noisy(OURS)], estimate) is None
+
+
+@pytest.mark.parametrize(
+    ("n_units", "se", "n_evaluated", "is_over"),
+    [
+        (16, [0.1, 0.1], 10, True),
+        (15, [0.1, 0.1], 10, False),
+        (16, [0.1, 0.11], 10, False),
+        (16, [0.1, 0.11], 99, False),
+        (16, [0.1, 0.11], 100, True),
+        (15, [0.1, 0.11], 100, False),
+    ],
+)
+def test_a_comparison_has_16_units_and_ends_if_it_is_precise_or_long(
+    n_units, se, n_evaluated, is_over
+):
+    now = SimpleNamespace(
+        n_units=n_units, se=np.array(se), n_evaluated=n_evaluated, n_orderings=2 * n_units
+    )
+    assert (graph_range._Enough(100, 0.1).reason(now) is not None) == is_over

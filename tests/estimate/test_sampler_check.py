@@ -3,6 +3,7 @@
 import functools
 import warnings
 from dataclasses import replace
+from types import SimpleNamespace
 
 import joblib
 import numpy as np
@@ -20,7 +21,7 @@ from dsage.estimate import (
     run,
     sampler_check,
 )
-from dsage.estimate.sampler_check import Other, _plan_options, check_by_others
+from dsage.estimate.sampler_check import Other, _Enough, _plan_options, check_by_others
 from dsage.games import LossGame
 from dsage.orderings import Order
 from dsage.samplers import Gaussian, Marginal
@@ -332,3 +333,36 @@ def test_an_interrupted_comparison_is_none(case, monkeypatch):
     found, *_ = check(case, case[2], n_orderings=300)
     assert found.errors is None
     assert "was interrupted" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("looks", "n_units", "is_over"),
+    [
+        # The next step takes as many as the last: 50 of 100 are left, or fewer than it needs.
+        ([50], 16, False),
+        ([51], 16, True),
+        ([30, 65], 16, False),
+        ([30, 66], 16, True),
+        ([20, 30, 65], 16, False),
+        # Steps of a long comparison grow.
+        ([30, 65], 63, False),
+        ([30, 65], 64, True),
+        ([30, 61], 64, False),
+    ],
+)
+def test_a_comparison_ends_before_it_would_take_more_than_it_may(looks, n_units, is_over):
+    history = SimpleNamespace(n_evaluated=np.array(looks))
+    now = SimpleNamespace(history=history, n_units=n_units, se=np.ones(2), n_orderings=20)
+    assert (_Enough(100, np.zeros(2)).reason(now) is not None) == is_over
+
+
+def test_a_comparison_ends_once_all_errors_are_small_enough_and_trusted():
+    history = SimpleNamespace(n_evaluated=np.array([10]))
+    now = SimpleNamespace(history=history, n_units=16, se=np.array([1.0, 2.0]), n_orderings=20)
+    rule = _Enough(100, np.array([1.0, 2.0]))
+    found = rule.reason(now)
+    assert (found.kind, found.numbers) == (StopKind.ORDERINGS, {"n": 20, "is_all": False})
+    now.n_units = 15
+    assert rule.reason(now) is None
+    now.n_units, now.se = 16, np.array([1.0, 2.1])
+    assert rule.reason(now) is None

@@ -2,12 +2,13 @@
 
 import dataclasses
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from dsage._check import GraphWarning, warn
-from dsage.estimate import PlanOptions, StopKind, StopReason, as_stopping, run
+from dsage.estimate import PlanOptions, StopKind, StopReason, as_stopping, graph_range, run
 from dsage.estimate.graph_range import GraphRange, OtherGame, range_over_graphs, warn_of_range
 from dsage.games import Game
 from small_games import TableGame
@@ -213,3 +214,33 @@ def test_warnings_of_games_with_other_graphs_are_not_shown(sampled):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert compare(game, [warns], estimate) is not None
+
+
+def test_an_interrupted_comparison_gives_no_range(sampled, monkeypatch):
+    def interrupted(*arguments, **options):
+        found = run(*arguments, **options)
+        return dataclasses.replace(found, reason=StopReason(StopKind.INTERRUPTED, {}))
+
+    monkeypatch.setattr(graph_range, "run", interrupted)
+    game, estimate = sampled
+    assert compare(game, [lambda: Noisy(OURS)], estimate) is None
+
+
+@pytest.mark.parametrize(
+    ("n_units", "se", "n_evaluated", "is_over"),
+    [
+        (16, [0.1, 0.1], 10, True),
+        (15, [0.1, 0.1], 10, False),
+        (16, [0.1, 0.11], 10, False),
+        (16, [0.1, 0.11], 99, False),
+        (16, [0.1, 0.11], 100, True),
+        (15, [0.1, 0.11], 100, False),
+    ],
+)
+def test_a_comparison_has_16_units_and_ends_if_it_is_precise_or_long(
+    n_units, se, n_evaluated, is_over
+):
+    now = SimpleNamespace(
+        n_units=n_units, se=np.array(se), n_evaluated=n_evaluated, n_orderings=2 * n_units
+    )
+    assert (graph_range._Enough(100, 0.1).reason(now) is not None) == is_over

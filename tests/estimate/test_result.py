@@ -44,6 +44,18 @@ def test_errors_of_computing_and_of_rows_are_put_together():
     np.testing.assert_allclose(result.se_total, [0.13, 0.05, 0.0])
 
 
+def test_the_degrees_of_freedom_of_both_errors_are_between_theirs():
+    # Satterthwaite: (0.05^2 + 0.12^2)^2 / (0.05^4 / 9 + 0.12^4 / 19).
+    result = made(df_rows=19.0)
+    both = 0.0169**2 / (0.05**4 / 9 + 0.12**4 / 19)
+    np.testing.assert_allclose(result.df_total[:2], [both, np.inf])
+    # Of errors that are not known, the other one counts alone.
+    unknown = made(se_rows=np.full(3, np.nan), df_rows=1.0)
+    np.testing.assert_allclose(unknown.df_total[:2], [9.0, np.inf])
+    unseen = made(se_orderings=np.full(3, np.inf), df_rows=19.0)
+    np.testing.assert_allclose(unseen.df_total[0], 19.0)
+
+
 def test_the_frame_has_one_row_a_feature_the_largest_value_first_and_ties_in_order():
     frame = made().to_frame()
     assert frame["feature"].tolist() == ["b", "a", "c"]

@@ -3,6 +3,7 @@
 import functools
 import warnings
 from dataclasses import replace
+from types import SimpleNamespace
 
 import joblib
 import numpy as np
@@ -20,7 +21,7 @@ from dsage.estimate import (
     run,
     sampler_check,
 )
-from dsage.estimate.sampler_check import Other, _plan_options, check_by_others
+from dsage.estimate.sampler_check import Other, _Enough, _plan_options, check_by_others
 from dsage.games import LossGame
 from dsage.orderings import Order
 from dsage.samplers import Gaussian, Marginal
@@ -301,3 +302,67 @@ def test_warnings_of_games_with_other_samplers_are_not_shown(case):
             seed=1,
         )
     assert found.others == ("other",)
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("always", "always"), ("never", "never")])
+def test_all_orderings_are_compared_if_the_run_has_averaged_over_them(
+    case, kind, expected, monkeypatch
+):
+    seen = []
+
+    def listening(*arguments, **options):
+        seen.append(options)
+        return run(*arguments, **options)
+
+    monkeypatch.setattr(sampler_check, "run", listening)
+    found, estimate, _ = check(case, case[2], n_orderings=300, exact=kind)
+    (options,) = seen
+    assert options["exact"] == expected
+    # 16 coalitions of 4 features, or an ordering and its reverse; 32 units use what is allowed.
+    n_pairs, n_each = int(0.25 * estimate.n_evaluated / 2), 16 if kind == "always" else 2 * 5
+    assert options["rows_per_ordering"] == max(1, min(n_pairs // (32 * n_each), 64))
+    assert (options["audit"], options["first_level"]) == (False, "none")
+    assert found.n_evaluated <= n_pairs
+
+
+def test_an_interrupted_comparison_is_none(case, monkeypatch):
+    def interrupted(*arguments, **options):
+        return replace(run(*arguments, **options), reason=StopReason(StopKind.INTERRUPTED, {}))
+
+    monkeypatch.setattr(sampler_check, "run", interrupted)
+    found, *_ = check(case, case[2], n_orderings=300)
+    assert found.errors is None
+    assert "was interrupted" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("looks", "n_units", "is_over"),
+    [
+        # The next step takes as many as the last: 50 of 100 are left, or fewer than it needs.
+        ([50], 16, False),
+        ([51], 16, True),
+        ([30, 65], 16, False),
+        ([30, 66], 16, True),
+        ([20, 30, 65], 16, False),
+        # Steps of a long comparison grow.
+        ([30, 65], 63, False),
+        ([30, 65], 64, True),
+        ([30, 61], 64, False),
+    ],
+)
+def test_a_comparison_ends_before_it_would_take_more_than_it_may(looks, n_units, is_over):
+    history = SimpleNamespace(n_evaluated=np.array(looks))
+    now = SimpleNamespace(history=history, n_units=n_units, se=np.ones(2), n_orderings=20)
+    assert (_Enough(100, np.zeros(2)).reason(now) is not None) == is_over
+
+
+def test_a_comparison_ends_once_all_errors_are_small_enough_and_trusted():
+    history = SimpleNamespace(n_evaluated=np.array([10]))
+    now = SimpleNamespace(history=history, n_units=16, se=np.array([1.0, 2.0]), n_orderings=20)
+    rule = _Enough(100, np.array([1.0, 2.0]))
+    found = rule.reason(now)
+    assert (found.kind, found.numbers) == (StopKind.ORDERINGS, {"n": 20, "is_all": False})
+    now.n_units = 15
+    assert rule.reason(now) is None
+    now.n_units, now.se = 16, np.array([1.0, 2.1])
+    assert rule.reason(now) is None

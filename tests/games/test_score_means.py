@@ -201,3 +201,19 @@ def test_other_noise_gives_other_draws_of_scores():
     assert steps.shape == (5, 2 * 4 * 4, 2)
     np.testing.assert_array_equal(steps, draws.steps(np.arange(5), 0, noise))
     assert (steps != draws.steps(np.arange(5), 1, noise)).any()
+
+
+def test_very_many_columns_have_no_first_level_on_the_scale_of_a_link():
+    wide = np.random.default_rng(0).normal(size=(30, 241))
+
+    def chance(rows):
+        p = 1 / (1 + np.exp(-np.asarray(rows)[:, :3].sum(axis=1)))
+        return np.stack([1 - p, p], axis=1)
+
+    labels = (wide[:, 0] > 0).astype(int)
+    model = as_model(chance, "cross_entropy", classes=[0, 1])
+    options = {"loss": "cross_entropy", "random_state": 0}
+    for n_columns in (6, 241):
+        some = wide[:, :n_columns]
+        game = LossGame(model, Marginal().fit(some), some, labels, **options)
+        assert (game.first_level() is None) == (n_columns == 241)

@@ -277,7 +277,7 @@ def paths() -> dict[str, Callable[[], dict]]:
     oracle = GRAPH.oracle("y", features=NAMES)
     order = Order(NAMES, [("a", "b"), ("a", "c"), ("d", "e")])
     many, sampled = as_stopping(n_orderings=150), {"exact": "never"}
-    tight = as_stopping(tolerance=0.01)
+    tight, tighter = as_stopping(tolerance=0.01), as_stopping(tolerance=0.004)
     weights = np.linspace(0.5, 1.5, N_ROWS)
 
     def of(game, stopping=many, **options):
@@ -292,7 +292,7 @@ def paths() -> dict[str, Callable[[], dict]]:
         "paths": of(Rows(0.5, has_paths=True), rows_per_ordering=20, **sampled),
         "first level": of(Rows(0.3, has_level=True), rows_per_ordering=10, **sampled),
         "weights": of(Rows(0.3, has_level=True, weights=weights), rows_per_ordering=10, **sampled),
-        "narrowed": of(Rows(1.5, has_level=True), tight, rows_per_ordering=10, **sampled),
+        "narrowed": of(Rows(1.5, has_level=True), tighter, rows_per_ordering=45, **sampled),
         "audited": of(Rows(0.5), oracle=oracle, rows_per_ordering=20, **sampled),
         "audited, exact": of(Rows(), oracle=oracle),
         "skipped": of(Rows(0.5), oracle=oracle, semantics="skip", rows_per_ordering=20),
@@ -321,7 +321,9 @@ def paths() -> dict[str, Callable[[], dict]]:
         "parts": of(Set(), rows_per_ordering=20, **sampled),
         "parts, order": of(Set(), orderings=order, exact="always"),
         "many features": of(Many(), as_stopping(n_orderings=40), rows_per_ordering=10),
-        "many features, narrowed": of(Many(), as_stopping(tolerance=0.03), rows_per_ordering=5),
+        "many features, narrowed": of(
+            Many(1.5), as_stopping(tolerance=0.007), rows_per_ordering=30
+        ),
         "many features, not drawn": of(Many(0.0), as_stopping(n_orderings=40)),
         "choices": _choices,
         "compared": _compared,

@@ -194,11 +194,10 @@ def _mixed_chances(rows):
     return np.stack([1 - p, p], axis=1)
 
 
-def _causal(*, is_affine):
+def _causal(model, y=Y):
     graph = Graph([*NAMES, "y"], [("a", "b"), ("b", "c"), ("a", "d"), ("c", "y")])
     sampler = Interventional(sampler=GAUSSIAN, graph=graph, target="y").fit(TRAIN)
-    model = as_model(_linear().predict, "squared_error", affine=True) if is_affine else curved
-    game = LossGame(model, sampler, X, Y, loss="squared_error", random_state=0)
+    game = LossGame(model, sampler, X, y, loss="squared_error", random_state=0)
     level, doubled = game.first_level(), np.concatenate([KNOWN & KNOWN[::-1], KNOWN], axis=1)
     found = {"risks": game.risks(doubled, ROWS, 1), "plain": game.risks(KNOWN, ROWS, 1)}
     return found | {"level": [*level.mean_risks(doubled), *level.risks(doubled, ROWS).ravel()]}
@@ -266,8 +265,9 @@ def games() -> dict[str, Callable[[], dict]]:
             Marginal, predict=_mixed_chances, y=two, loss="cross_entropy"
         ),
         "redrawn": _redrawn,
-        "causal": lambda: _causal(is_affine=True),
-        "causal, drawn": lambda: _causal(is_affine=False),
+        "causal": lambda: _causal(as_model(_linear().predict, "squared_error", affine=True)),
+        "causal, drawn": lambda: _causal(curved),
+        "causal, two outputs": lambda: _causal(two_numbers, both),
         "grouped difference": _wrapped,
     }
 

@@ -143,6 +143,46 @@ def test_long_durations_are_minutes_and_hours():
     assert describe(long._replace(seconds_left=36_000.0)) == "about 10.0 h left"
 
 
+def test_small_numbers_are_told_as_they_are_and_large_ones_with_two_digits():
+    small = Outlook(0.0005, None, 8, 7, 43, 0.2, 0.4)
+    assert describe(small) == "error 0.05 %, about 0.4 s left"
+    assert describe_cost(small) == (
+        "The estimate will take about 0.6 s and 43 evaluations (from the first 7)"
+    )
+    assert "and 990 evaluations (from the first 120)" in describe_cost(
+        small._replace(n_evaluated=123, n_expected=987)
+    )
+    assert describe(small._replace(seconds_left=89.0)).endswith("about 89 s left")
+    assert describe(small._replace(seconds_left=91.0)).endswith("about 2 min left")
+    assert describe(small._replace(seconds_left=5340.0)).endswith("about 89 min left")
+    assert describe(small._replace(seconds_left=5460.0)).endswith("about 1.5 h left")
+
+
+def test_the_time_that_is_left_is_counted_down_between_looks(monkeypatch, capsys):
+    now = [100.0]
+    monkeypatch.setattr("dsage.estimate.running.bar.perf_counter", lambda: now[0])
+    with Bar(is_shown=True) as bar:
+        bar.tick()
+        bar.show(Outlook(None, None, 8, 100, 1000, 4.0, 40.0))
+        now[0] += 0.25
+        bar.tick()
+        assert "39" not in capsys.readouterr().err
+        now[0] += 5.75
+        bar.tick()
+        assert "about 34 s left" in capsys.readouterr().err
+        now[0] += 50.0
+        bar.tick()
+        assert "about 0.0 s left" in capsys.readouterr().err
+
+
+def test_short_runs_do_not_say_what_they_will_cost(capsys):
+    with Bar(is_shown=True) as bar:
+        bar.show(Outlook(None, None, 8, 100, None, 4.0, None))
+        bar.show(Outlook(None, None, 8, 100, 1000, 4.0, 0.9))
+        bar.show(Outlook(None, None, 8, 100, 1000, 4.0, 9.0))
+    assert "will take" not in capsys.readouterr().err
+
+
 def test_in_a_notebook_without_widgets_nothing_goes_to_stderr(monkeypatch, capsys):
     """What notebooks receive from stderr is shown in red."""
     shell = type("ZMQInteractiveShell", (), {})()

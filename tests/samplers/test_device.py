@@ -77,6 +77,28 @@ def test_draws_of_coalitions_are_those_of_the_cpu_but_for_rounding(kind, device,
         np.testing.assert_allclose(found, sampler.draw(X, known, noise), rtol=0, atol=atol)
 
 
+def test_numbers_of_curved_margins_are_drawn_as_on_the_cpu():
+    rng = np.random.default_rng(0)
+    X = np.exp(rng.standard_normal((300, 2)) @ np.triu(np.ones((2, 2))))
+    sampler = Mix(n_fits=1).fit(X)
+    assert len(sampler.fit_.margins.knots[0]) > 2
+    noise = rng.random((7, 5, 2))
+    draws = load(sampler, X[:7], noise).draw(all_coalitions(2)).numpy()
+    for known, found in zip(all_coalitions(2), draws, strict=True):
+        np.testing.assert_allclose(found, sampler.draw(X[:7], known, noise), rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_memory_is_that_of_the_tensors_and_some_copies(kind):
+    sampler, X, noise = fitted(kind, n_features=7)
+    rows = load(sampler, X, noise)
+    paths = rows.along([np.arange(7)])
+    held = sum(t.nbytes for t in vars(paths).values() if isinstance(t, torch.Tensor))
+    assert held <= rows.bytes_per_ordering <= 10 * held
+    drawn = paths.draw([0], [3]).nbytes
+    assert drawn <= rows.bytes_per_prefix <= 15 * drawn
+
+
 @settings(max_examples=30, deadline=None)
 @given(
     n_features=st.integers(1, 8),

@@ -266,6 +266,13 @@ def test_plot_has_a_line_and_a_label_for_each_sampler():
     second = evaluate(Altered(shifted), HOLDOUT, n_coalitions=6)
     ax = plot_evaluations({"truth": first, "shifted": second})
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["truth", "shifted"]
+    for shift, evaluation, bars in zip((-0.03, 0.03), (first, second), ax.containers, strict=True):
+        by_size = evaluation.summary().drop(index="all")
+        line, _, (spans,) = bars
+        np.testing.assert_allclose(line.get_xdata(), by_size.index.to_numpy(float) + shift)
+        np.testing.assert_allclose(line.get_ydata(), by_size["energy_score"])
+        widths = [np.ptp(each[:, 1]) for each in spans.get_segments()]
+        np.testing.assert_allclose(widths, 4 * by_size["se"])
     _, own = plt.subplots()
     assert first.plot(label="truth", ax=own) is own
     assert "energy score" in own.get_ylabel()

@@ -79,3 +79,14 @@ def test_noise_at_the_ends_stays_inside():
     ends = np.tile(np.array([np.nextafter(0, 1), np.nextafter(1, 0)])[None, :, None], (1, 1, 3))
     draws = Marginal().fit(X).draw(X[:1], np.zeros(3, bool), ends)[0]
     np.testing.assert_array_equal(draws, X[[0, -1]])
+
+
+def test_rows_that_are_drawn_alike_are_told_only_of_joint_draws():
+    X = np.arange(12.0).reshape(4, 3)
+
+    class Own(Marginal):
+        """Might draw otherwise."""
+
+    np.testing.assert_array_equal(Marginal().fit(X).equal_rows, X)
+    assert Marginal(joint=False).fit(X).equal_rows is None
+    assert Own().fit(X).equal_rows is None

@@ -178,3 +178,11 @@ def test_a_sampler_whose_msev_is_lower_is_not_given_up_for_its_energy_score():
     # A thousandth is the least difference of the MSEv that matters.
     assert give_up(sure_sheet(a=(1.0, 1.0), b=(2.0, 0.9995)), ["a", "b"]) == ["b"]
     assert give_up(sure_sheet(a=(1.0, 1.0), b=(2.0, 0.998)), ["a", "b"]) == ["a"]
+
+
+@pytest.mark.parametrize(("n_rows", "settled"), [(29, False), (30, True)])
+def test_nothing_is_settled_by_a_difference_on_few_rows(n_rows, settled):
+    sheet = sure_sheet(n_rows, a=1.0, b=2.0)
+    assert is_settled(sheet, ["a", "b"], ["a"]) == settled
+    assert is_settled(sheet, ["a", "b"], ["b"]) == settled
+    assert give_up(sheet, ["a", "b"]) == (["b"] if settled else [])

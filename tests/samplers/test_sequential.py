@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from sklearn.base import clone
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -20,6 +21,7 @@ from dsage.samplers.design import Encoder
 from dsage.samplers.evaluation import evaluate
 from dsage.samplers.logistic import fit_logistic
 from dsage.samplers.marginal import Marginal
+from dsage.samplers.one_feature import Marginal as OneMarginal
 from dsage.samplers.one_feature import Residuals, invert
 from dsage.samplers.regression import Training, some_rows
 from dsage.samplers.sequential import Sequential
@@ -215,6 +217,22 @@ def test_given_models_may_be_pipelines():
     assert np.abs(off).mean() < 0.05
 
 
+def test_given_models_are_those_that_predict():
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal(300)
+    frame = pd.DataFrame({"x": x, "y": 3 * x, "c": np.where(x > 0, "b", "a")})
+    models = {"regressor": DummyRegressor(strategy="constant", constant=7.0)}
+    models["classifier"] = DummyClassifier(strategy="constant", constant=1)
+    known, noise = np.array([True, False, False]), uniforms(1, 200, 3)
+    given = Sequential(random_state=0, **models).fit(frame)
+    draws = given.draw(frame[:1], known, noise)[0]
+    # The errors of the constant are added to it, and its class is the only one.
+    assert draws[:, 1].mean() == pytest.approx(frame["y"].mean(), abs=4 * 3 / np.sqrt(200))
+    assert (draws[:, 2] == 1.0).all()
+    own = Sequential(random_state=0).fit(frame).draw(frame[:1], known, noise)[0]
+    np.testing.assert_allclose(own[:, 1], frame["y"][0], atol=1e-6)
+
+
 def test_pickled_copy_clone_and_threads_draw_the_same():
     known, noise = np.arange(N_FEATURES) % 2 == 0, uniforms(20, 5, N_FEATURES)
     expected = SAMPLER.draw(HOLDOUT[:20], known, noise)
@@ -266,6 +284,15 @@ def test_regressions_from_moments_are_least_squares_and_leave_out_columns_that_f
         np.testing.assert_allclose(fitted, expected.predict(X[:, :3]), atol=1e-9)
         left = (X[:, 3] - fitted) / encoder.scale[3]
         np.testing.assert_allclose(errors * (1 - (len(columns) + 1) / 500), left, atol=1e-9)
+
+
+def test_a_number_that_nothing_tells_about_has_its_own_quantiles():
+    y = np.random.default_rng(0).exponential(size=500)
+    shares = np.linspace(0.01, 0.99, 50)
+    alone = OneMarginal(y, 0, "empirical")
+    np.testing.assert_allclose(alone.draw(None, shares), np.quantile(y, shares), atol=1e-12)
+    normal = OneMarginal(y, 0, "normal").draw(None, shares)
+    np.testing.assert_allclose(normal, stats.norm.ppf(shares, y.mean(), y.std()))
 
 
 def test_constants_are_no_columns_of_a_regression():

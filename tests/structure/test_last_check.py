@@ -12,7 +12,7 @@ from dsage.graphs import Graph
 from dsage.structure import search_graph
 from dsage.structure.blocks import Blocks
 from dsage.structure.constraints import Constraints
-from dsage.structure.last_check import Known, add_edges, covariance_test, reject_claims
+from dsage.structure.last_check import Known, _known, add_edges, covariance_test, reject_claims
 
 
 def make(n_rows=1000, seed=0, effect=1.0):
@@ -192,6 +192,22 @@ def test_two_effects_of_the_same_causes_are_not_joined():
     frame = pd.DataFrame({"a": a, "b": b, "other": other, "y": y})
     edges = [("a", "other"), ("b", "other"), ("a", "y"), ("b", "y")]
     assert reject_claims(Graph(list(frame), edges), blocks_of(frame), "y") == ()
+
+
+def test_functions_of_parents_and_products_of_two_are_known():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(1000, 3)), columns=list("abc"))
+    blocks = blocks_of(frame)
+    widths = blocks.widths.tolist()
+    for parents in ([], [0], [0, 2], [0, 1, 2]):
+        n_pairs = len(parents) * (len(parents) - 1) // 2
+        n_known = 1 + sum(widths[each] for each in parents) + n_pairs
+        basis = _known(blocks, parents, 0).basis
+        assert basis.shape == (1000, n_known)
+        np.testing.assert_allclose(basis.T @ basis, np.eye(n_known), atol=1e-9)
+    # At most a column for ten rows.
+    few = blocks_of(frame[:120])
+    assert _known(few, [0, 1, 2], 0).basis.shape[1] <= 12
 
 
 def test_a_class_is_no_pair_of_its_own_columns():

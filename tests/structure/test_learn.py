@@ -260,6 +260,10 @@ class TestDegenerateColumns:
         with pytest.raises(ValueError, match="data must be at least 2 rows; got 1"):
             dsage.learn_graph(frame[:1])
 
+    @pytest.mark.filterwarnings("ignore")
+    def test_two_rows_are_enough_for_a_graph(self, frame):
+        assert dsage.learn_graph(frame[:2]).names == tuple(frame.columns)
+
     def test_collinear_columns_of_a_large_scale_bear_bge(self):
         rng = np.random.default_rng(0)
         frame = pd.DataFrame(rng.normal(size=(20_000, 3)) * 1e9, columns=list("abe"))

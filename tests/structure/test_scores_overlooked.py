@@ -12,7 +12,7 @@ from dsage.data.table import Table
 from dsage.structure.blocks import Blocks
 from dsage.structure.scores.basis import BasisScore
 from dsage.structure.scores.noise import density_slopes
-from dsage.structure.scores.overlooked import OverlookedEdges, _nested, _without
+from dsage.structure.scores.overlooked import OverlookedEdges, _nested, _of_sizes, _without
 from dsage.structure.searches.ordered import _parents
 
 EVERYWHERE = np.ones((20, 20), dtype=np.bool_)
@@ -233,3 +233,12 @@ class TestDensitySlopes:
 
     def test_constant_residuals_have_no_slopes(self):
         assert np.abs(density_slopes(np.zeros(20))).max() == 0.0
+
+
+def test_classes_are_tested_with_all_their_levels_and_numbers_with_some_functions():
+    nested = np.arange(12.0).reshape(3, 4)
+    widths, is_class = np.array([4, 3, 2]), np.array([False, True, False])
+    np.testing.assert_array_equal(_of_sizes(nested, widths, is_class, 1), [0.0, 6.0, 8.0])
+    np.testing.assert_array_equal(_of_sizes(nested, widths, is_class, 2), [1.0, np.nan, 9.0])
+    np.testing.assert_array_equal(_of_sizes(nested, widths, is_class, 4), [3.0, np.nan, np.nan])
+    np.testing.assert_array_equal(_of_sizes(nested, widths, is_class, 9), [3.0, np.nan, np.nan])

@@ -91,7 +91,7 @@ class Noise:
         for at, part in self._parts(rows, epoch):
             uniforms = part if net is None else (net ^ part) * SMALLEST
             noise[at] = uniforms.reshape(len(at), n_draws, self.n_features)
-        return np.clip(noise, SMALLEST, 1.0 - SMALLEST, out=noise)
+        return np.maximum(noise, SMALLEST, out=noise)
 
     def parts(self, rows: npt.NDArray[np.intp], epoch: int) -> tuple[Parts, Digits | None]:
         """Return the components of the noise of rows.
@@ -99,7 +99,7 @@ class Noise:
         For ``"sobol"`` these are the binary digits to flip, (n_rows, n_replicates, 1, n_features),
         and the digits of the nets, (n_replicates, n_draws, n_features): the noise is `SMALLEST`
         times their exclusive or. Otherwise uniforms (n_rows, n_replicates, n_draws, n_features),
-        and None. The noise is clipped to `SMALLEST` and one minus that.
+        and None. The noise is at least `SMALLEST`.
         """
         is_net = self.kind == "sobol"
         shape = (self.n_replicates, 1 if is_net else self.n_draws, self.n_features)

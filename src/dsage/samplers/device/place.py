@@ -72,7 +72,7 @@ def send_noise(noise: Noise, rows: Ints, epoch: int, place: Place) -> Any:  # no
     if net is not None:
         uniforms = (uniforms ^ place.send(net.view(np.int64))).double().mul_(SMALLEST)
     n_draws = noise.n_replicates * noise.n_draws
-    return uniforms.clamp_(SMALLEST, 1.0 - SMALLEST).reshape(len(rows), n_draws, noise.n_features)
+    return uniforms.clamp_(min=SMALLEST).reshape(len(rows), n_draws, noise.n_features)
 
 
 def to_scores(uniforms: Any) -> Any:  # noqa: ANN401

@@ -1,0 +1,135 @@
+"""The likelihood of classes: its derivatives, the steps to its maximum, and the maximum."""
+
+import numpy as np
+import pytest
+from scipy.optimize import approx_fprime, minimize
+
+from dsage.structure.scores import softmax
+from dsage.structure.scores.softmax import _direction, _Fit, _orthonormal, softmax_fit
+
+
+def case(n_levels=3, n_rows=200, n_columns=2, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows, n_columns)) @ np.triu(np.ones((n_columns, n_columns)))
+    X -= X.mean(axis=0)
+    odds = X @ rng.normal(size=(n_columns, n_levels)) + rng.gumbel(size=(n_rows, n_levels))
+    return X, odds.argmax(axis=1)
+
+
+def fit_of(X, levels):
+    return _Fit(_orthonormal(X, None), levels, np.bincount(levels))
+
+
+def exact_loss(weights, X, levels):
+    """The negative log-likelihood with the price of weights, in double precision."""
+    fit = fit_of(X, levels)
+    basis = np.asarray(fit._basis, dtype=np.float64)
+    odds = np.vstack([np.zeros(len(X)), weights.reshape(fit._shape) @ basis])
+    chosen = odds[levels, np.arange(len(levels))]
+    loss = np.logaddexp.reduce(odds, axis=0) - chosen
+    return loss.sum() + 0.5 * softmax._RIDGE * weights @ weights
+
+
+def test_columns_are_made_uncorrelated_beside_a_constant():
+    X, _ = case()
+    for correlation in (None, X.T @ X / len(X)):
+        basis = _orthonormal(X, correlation)
+        np.testing.assert_allclose(basis @ basis.T / len(X), np.eye(3), atol=1e-4)
+        np.testing.assert_array_equal(basis[0], 1.0)
+
+
+@pytest.mark.parametrize("n_levels", [2, 4])
+def test_the_loss_and_its_slope_are_those_of_the_likelihood(n_levels):
+    X, levels = case(n_levels)
+    fit = fit_of(X, levels)
+    weights = np.random.default_rng(1).normal(size=3 * (n_levels - 1))
+    value, slope = fit._loss(weights)
+    # Sums of single precision.
+    assert value == pytest.approx(exact_loss(weights, X, levels), rel=1e-5)
+    expected = approx_fprime(weights, exact_loss, 1e-5, X, levels)
+    np.testing.assert_allclose(slope, expected, rtol=1e-3, atol=0.01)
+
+
+def curvature_at(fit, weights):
+    """The second derivatives, from slopes."""
+    step = 0.01
+    ends = [fit._loss(weights + step * each)[1] for each in np.eye(len(weights))]
+    starts = [fit._loss(weights - step * each)[1] for each in np.eye(len(weights))]
+    return (np.array(ends) - np.array(starts)) / (2 * step)
+
+
+@pytest.mark.parametrize("n_levels", [2, 4])
+def test_steps_divide_by_the_second_derivatives(n_levels):
+    X, levels = case(n_levels)
+    fit = fit_of(X, levels)
+    start = np.zeros(fit._shape)
+    start[:, 0] = np.log(fit._shares[1:] / fit._shares[0])
+    slope = np.random.default_rng(2).normal(size=start.size)
+    for weights, solve in (
+        (start.ravel(), fit._start_curvature()),
+        (start.ravel() + 0.3, fit._curvature(start.ravel() + 0.3)),
+    ):
+        expected = np.linalg.solve(curvature_at(fit, weights), slope)
+        # Second derivatives are damped by 1 % of their mean.
+        found = solve(slope)
+        scale = np.abs(expected).max()
+        np.testing.assert_allclose(found, expected, atol=0.1 * scale)
+
+
+def test_with_many_weights_steps_are_bounded(monkeypatch):
+    monkeypatch.setattr(softmax, "_MAX_CURVED", 5)
+    X, levels = case(4)
+    fit = fit_of(X, levels)
+    solve = fit._start_curvature()
+    bound = np.linalg.inv(np.array([solve(each) for each in np.eye(9)]))
+    for seed in range(3):
+        weights = np.random.default_rng(seed).normal(size=9)
+        assert np.linalg.eigvalsh(bound - curvature_at(fit, weights)).min() > -0.5
+    # It is the bound of Boehning, which equal shares of two levels attain.
+    pair = fit_of(X[:100], np.arange(100) % 2)
+    monkeypatch.setattr(softmax, "_MAX_CURVED", 2)
+    solve = pair._start_curvature()
+    found = np.array([solve(each) for each in np.eye(3)])
+    np.testing.assert_allclose(
+        found, np.linalg.inv(curvature_at(pair, np.zeros(3))), rtol=0.02, atol=1e-3
+    )
+
+
+@pytest.mark.parametrize("most", [0, 400])
+@pytest.mark.parametrize("n_levels", [2, 4])
+def test_the_likelihood_is_the_largest_one(n_levels, most, monkeypatch):
+    monkeypatch.setattr(softmax, "_MAX_CURVED", most)
+    X, levels = case(n_levels, n_rows=500, n_columns=3)
+    start = np.zeros(4 * (n_levels - 1))
+    best = minimize(exact_loss, start, (X, levels), method="BFGS")
+    value, odds = softmax_fit(X, levels)
+    # An accuracy of 0.05 nats.
+    assert value == pytest.approx(-best.fun, abs=0.06)
+    basis = np.asarray(fit_of(X, levels)._basis, dtype=np.float64)
+    expected = best.x.reshape(-1, 4) @ basis
+    assert np.sqrt(np.mean((odds - expected) ** 2)) < 0.1
+
+
+def test_directions_are_those_of_bfgs():
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(4, 4))
+    hessian = root @ root.T + np.eye(4)
+    steps = []
+    inverse = np.diag([1.0, 2.0, 3.0, 4.0])
+    start = inverse.copy()
+    for change in rng.normal(size=(3, 4)):
+        bend = hessian @ change
+        steps.append((change, bend, 1.0 / float(change @ bend)))
+        left = np.eye(4) - np.outer(change, bend) / (change @ bend)
+        inverse = left @ inverse @ left.T + np.outer(change, change) / (change @ bend)
+    slope = rng.normal(size=4)
+    found = _direction(slope, steps, lambda each: start @ each)
+    np.testing.assert_allclose(found, inverse @ slope, rtol=1e-9)
+
+
+def test_levels_without_columns_have_the_odds_of_their_shares():
+    levels = np.array([0, 1, 1, 2, 2, 2])
+    value, odds = softmax_fit(np.empty((6, 0)), levels)
+    shares = np.array([1, 2, 3]) / 6
+    assert value == pytest.approx(6 * (shares * np.log(shares)).sum())
+    np.testing.assert_allclose(odds, np.log([[2.0] * 6, [3.0] * 6]))

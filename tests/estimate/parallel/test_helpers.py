@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+from contextlib import contextmanager
 from types import SimpleNamespace
 
 import joblib
@@ -18,7 +19,7 @@ from dsage.estimate import as_stopping, run
 from dsage.estimate.parallel import helpers, spare
 from dsage.estimate.parallel.work import TooLargeError, pack
 from dsage.games import LossGame
-from dsage.games.base import ask
+from dsage.games.base import Coalitions, ask
 from dsage.models.copies import may_be_copied
 from dsage.samplers import FunctionSampler, Gaussian
 
@@ -265,7 +266,7 @@ from sklearn.linear_model import Ridge
 from dsage.estimate import as_stopping, run
 from dsage.estimate.parallel import helpers, spare
 from dsage.games import LossGame
-from dsage.games.base import ask
+from dsage.games.base import Coalitions, ask
 from dsage.samplers import Gaussian
 # There is no "if __name__ == '__main__'": a helper that ran this script again would say so.
 print("begin", flush=True)
@@ -301,3 +302,23 @@ def test_a_script_without_main_guard_and_stdin_is_helped_and_no_bit_changes(tmp_
         [sys.executable, script], capture_output=True, text=True, env=environment, check=True
     )
     assert done.stdout.split() == ["begin", "helped", "1"]
+
+
+@pytest.mark.parametrize(
+    ("load", "n_threads"), [(0.3, None), (4.2, None), (4.6, 1), (None, None)], ids=str
+)
+def test_an_overloaded_machine_gives_a_model_one_thread(monkeypatch, forest, data, load, n_threads):
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    monkeypatch.setattr(spare, "_load", lambda: load)
+    used = []
+
+    @contextmanager
+    def watched(limit=None):
+        used.append(limit)
+        yield
+
+    monkeypatch.setattr(helpers, "steady_digits", watched)
+    game, request = _game(forest, data), Coalitions(np.ones((1, 4), bool), np.arange(5), 0)
+    found = helpers.Helpers().answers(game, [request], None)
+    assert used == [n_threads]
+    np.testing.assert_array_equal(found.answers[0], game.risks(*request))

@@ -23,7 +23,7 @@ from joblib.externals.loky import ProcessPoolExecutor
 from joblib.parallel import get_active_backend
 
 from dsage.estimate.parallel.pools import steady_digits
-from dsage.estimate.parallel.spare import count_idle, count_processors
+from dsage.estimate.parallel.spare import count_idle, count_processors, is_overloaded
 from dsage.estimate.parallel.work import Done, Payload, ignore_interrupts, pack, work
 from dsage.games.base import Floats, Game, Request, ask
 
@@ -93,7 +93,7 @@ class Helpers:
         warned: list[Any] = []
         if game is not self._game:
             self._leave(game)
-        with steady_digits():
+        with steady_digits(1 if is_overloaded() else None):
             while left and not self._is_working:
                 if on_piece is not None:
                     on_piece(len(found), len(requests))

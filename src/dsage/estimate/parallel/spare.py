@@ -45,6 +45,16 @@ def count_idle(n_bytes: int) -> int:
     return max(n_most, 0)
 
 
+def is_overloaded() -> bool:
+    """Return whether more was to be computed in the last minute than the processors could.
+
+    The threads of a model then wait for each other most of the time. The threads of this process
+    alone never overload the machine.
+    """
+    load = _load()
+    return load is not None and load > (os.cpu_count() or 1) + 0.5
+
+
 def _load() -> float | None:
     """Return the mean number of busy processors in the last minute; None on Windows."""
     try:

@@ -267,10 +267,10 @@ def test_plot_has_a_line_and_a_label_for_each_sampler():
     ax = plot_evaluations({"truth": first, "shifted": second})
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["truth", "shifted"]
     for shift, evaluation, bars in zip((-0.03, 0.03), (first, second), ax.containers, strict=True):
-        by_size = evaluation.summary().drop(index="all")
+        by_size = evaluation.summary().drop(index="all").astype(float)
         line, _, (spans,) = bars
         np.testing.assert_allclose(line.get_xdata(), by_size.index.to_numpy(float) + shift)
-        np.testing.assert_allclose(line.get_ydata(), by_size["energy_score"])
+        np.testing.assert_allclose(np.asarray(line.get_ydata(), float), by_size["energy_score"])
         widths = [np.ptp(each[:, 1]) for each in spans.get_segments()]
         np.testing.assert_allclose(widths, 4 * by_size["se"])
     _, own = plt.subplots()

@@ -210,8 +210,7 @@ def test_functions_of_parents_and_products_of_two_are_known():
     assert _known(few, [0, 1, 2], 0).basis.shape[1] <= 12
 
 
-def test_a_class_is_no_pair_of_its_own_columns():
-    # Its single effect is found, with the probability of that test.
+def test_the_effect_of_a_class_has_the_probability_of_its_test():
     rng = np.random.default_rng(0)
     level = rng.integers(3, size=600)
     frame = pd.DataFrame({"c": np.array(list("abc"))[level], "y": level**2 + rng.normal(size=600)})

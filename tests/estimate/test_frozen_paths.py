@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from frozen_paths import numbers_of, paths
+from dsage.estimate.plan import Plan
+from frozen_paths import Many, numbers_of, paths
 
 _FROZEN = json.loads(Path(__file__).with_name("frozen_paths.json").read_text(encoding="utf-8"))
 # Far above rounding, and below any change of a decision.
@@ -30,3 +31,15 @@ def test_the_path_of_an_estimation_is_the_same(name):
 
 def test_every_path_is_frozen():
     assert list(paths()) == list(_FROZEN)
+
+
+def test_the_time_of_a_unit_is_estimated_from_its_size_alone():
+    # An ordering and its reverse on ten rows: 41 coalitions each, at 30 microseconds if drawn.
+    drawn = Plan(Many(0.5), rows_per_ordering=10, random_state=0)
+    assert drawn.seconds_a_unit == pytest.approx(2 * 41 * 10 * 3e-5)
+    exact = Plan(Many(0.0), rows_per_ordering=10, random_state=0)
+    alone = exact.seconds_a_unit - 2 * 41 * 10 * 4e-7
+    # Matrices take as long as there are squares of features, on however many rows.
+    wide = Plan(Many(0.0), rows_per_ordering=30, random_state=0)
+    assert alone > 0
+    assert wide.seconds_a_unit == pytest.approx(alone + 2 * 41 * 30 * 4e-7)

@@ -148,3 +148,15 @@ def test_chunks_of_rows_do_not_change_the_risks():
     everything, needed = np.arange(30), np.ones((1, 5), bool)
     one, other = (game.path_risks(ORDER[None], everything, 0, needed) for game in (whole, small))
     np.testing.assert_array_equal(one, other)
+
+
+def test_a_control_does_not_depend_on_the_unit_of_the_output():
+    rng = np.random.default_rng(5)
+    scores = rng.normal(size=(2, 2000))
+    output = (np.sin(scores[0]) + scores[1])[:, None]
+    one = DrawControl.fit(scores, output)
+    # A power of two, so that nothing is rounded on the way.
+    for unit in (2.0**-40, 2.0**40):
+        other = DrawControl.fit(scores, unit * output)
+        np.testing.assert_allclose(other._linear, unit * one._linear, rtol=1e-6)
+        np.testing.assert_allclose(other._waves, unit * one._waves, rtol=1e-3, atol=1e-8 * unit)

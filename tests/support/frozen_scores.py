@@ -106,7 +106,7 @@ def limits(module, values):
 def describe(blocks):
     """Numbers that depend on all entries of the blocks, but not on the signs of columns."""
     weights = np.cos(np.arange(len(blocks.sample)))
-    found = {
+    return {
         "shape": [blocks.n_rows, blocks.scale, blocks.thinning, len(blocks.thinned)],
         "columns": [*blocks.is_class, *blocks.starts, *blocks.widths, *blocks.responses.ravel()],
         "offsets": np.nan_to_num(blocks.offsets, neginf=-1.0).ravel(),
@@ -115,7 +115,6 @@ def describe(blocks):
         "levels": [weights @ each for each in blocks.levels.values()],
         "absent": [weights[: len(each)] @ each for each in blocks.absent.values()],
     }
-    return found
 
 
 def _blocks(make, few=None, **options):

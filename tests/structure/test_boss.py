@@ -18,6 +18,7 @@ from dsage.structure.scores.gaussian import GaussianScore
 from dsage.structure.searches.bes import bes
 from dsage.structure.searches.boss import _OrderSearch, boss
 from dsage.structure.searches.grow_shrink import NOWHERE, GrowShrink, tolerance
+from frozen_searches import Drawn
 
 seeds = st.integers(0, 10_000)
 
@@ -462,3 +463,26 @@ def test_bad_input_is_refused():
         boss(score, max_passes=-1)
     with pytest.raises(ValueError, match="max_steps must be at least 0"):
         boss(score, max_steps=-1)
+
+
+class Capped(Drawn):
+    """Drawn scores, with the highest of all as the bound of each."""
+
+    def ceilings(self, order):
+        return self
+
+    def of(self, rank):
+        return np.full(7, self._values.max())
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("forbidden", [0.0, 0.5, 1.0])
+def test_bounds_change_no_move_even_if_a_family_is_forbidden(seed, forbidden):
+    # Two required parents of a node may be a forbidden family, whatever the order is.
+    required = [("a", "d"), ("b", "d"), ("e", "c")]
+    constraints = Constraints(tuple("abcdef"), required=required)
+    start = list("fabecd")
+    plain = boss(Drawn(seed, forbidden=forbidden), constraints, start)
+    bounded = boss(Capped(seed, forbidden=forbidden), constraints, start)
+    assert bounded.graph == plain.graph
+    assert [step[:4] for step in bounded.trace] == [step[:4] for step in plain.trace]

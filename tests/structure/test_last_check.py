@@ -9,10 +9,17 @@ import pytest
 import dsage
 from dsage.data.table import Table
 from dsage.graphs import Graph
-from dsage.structure import search_graph
+from dsage.structure import last_check, search_graph
 from dsage.structure.blocks import Blocks
 from dsage.structure.constraints import Constraints
-from dsage.structure.last_check import Known, _known, add_edges, covariance_test, reject_claims
+from dsage.structure.last_check import (
+    Known,
+    _known,
+    _test_pairs,
+    add_edges,
+    covariance_test,
+    reject_claims,
+)
 
 
 def make(n_rows=1000, seed=0, effect=1.0):
@@ -224,3 +231,24 @@ def test_the_effect_of_a_class_has_the_probability_of_its_test():
     ]
     # A constant was regressed on.
     assert found.p_value == pytest.approx(covariance_test(*centered, 1 - 1 / 600), rel=1e-6)
+
+
+def test_products_are_tested_at_the_level_over_their_number(monkeypatch):
+    rng = np.random.default_rng(1)
+    a, b, c = rng.normal(size=(3, 400))
+    kind = rng.choice(list("uvw"), size=400)
+    y = 0.3 * a * b + c + rng.normal(size=400)
+    frame = pd.DataFrame({"a": a, "b": b, "c": c, "kind": kind, "y": y})
+    blocks = blocks_of(frame)
+    # The target given c: a and b, each with c, with two indicators, and a with b; c with those.
+    n_products = 3 + 2 * 3
+    known = _known(blocks, [2], 0)
+    monkeypatch.setattr(last_check, "_LEVEL", 1.0 * n_products)
+    smallest = {
+        each.tail: each.p_value for each in _test_pairs(blocks, 4, [2], ["a", "b", "kind"], known)
+    }
+    assert smallest["a"] == smallest["b"]
+    for factor, tails in ((1.001, {"a", "b"}), (0.999, set())):
+        monkeypatch.setattr(last_check, "_LEVEL", factor * n_products * smallest["a"])
+        found = _test_pairs(blocks, 4, [2], ["a", "b", "kind"], known)
+        assert {each.tail for each in found} == tails

@@ -14,6 +14,7 @@ from dsage import Graph
 from dsage.datasets import paper_graph
 from dsage.graphs import compare_graphs, cpdag
 from dsage.structure import Counts, Moments, SearchResult, search_graph, stability
+from dsage.structure.learn import _make_constraints
 from dsage.structure.searches.ordered import then
 
 MODEL = paper_graph("dag_s(4)")
@@ -463,3 +464,15 @@ def test_a_constant_target_has_no_claims_to_test():
         graph = dsage.learn_graph(frame, target="y", random_state=0)
     assert graph.names == ("a", "b", "y")
     assert not any("y" in edge for edge in graph.edges)
+
+
+def test_few_rows_allow_one_parent_or_those_that_are_required():
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(29, 4)), columns=list("abcd"))
+    for n_rows, most in ((5, 1), (19, 1), (20, 2), (29, 2)):
+        made = _make_constraints(Moments.from_frame(frame[:n_rows]), (), (), None, None)
+        assert made.max_parents == most
+    required = [("a", "d"), ("b", "d"), ("c", "d"), ("a", "c")]
+    made = _make_constraints(Moments.from_frame(frame), required, (), None, None)
+    assert made.max_parents == 3
+    given = _make_constraints(Moments.from_frame(frame), (), (), None, 3)
+    assert given.max_parents == 3

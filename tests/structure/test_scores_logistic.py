@@ -112,3 +112,15 @@ def test_classes_of_many_levels_are_left_to_quick_regressions(blocks, monkeypatc
     monkeypatch.setattr(module, "_MAX_WORK", 3 * N_ROWS * 5 * 8**2)
     assert regressions.is_cheap(3)
     assert not regressions.is_cheap(4)
+
+
+def test_a_copy_of_a_parent_adds_nothing():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=200)
+    kind = np.where(x + rng.logistic(size=200) > 0, "yes", "no")
+    frame = pd.DataFrame({"x": x, "copy": 2 * x + 1, "kind": kind})
+    made = LogisticRegressions(Blocks.from_table(Table(frame)), 1.3)
+    assert made.gains(2, (0,))[1] == pytest.approx(-1.3, abs=0.01)
+    np.testing.assert_allclose(made.losses(2, (0, 1)), -1.3, atol=0.05)
+    assert np.isfinite(made.gains(2, (0, 1))).all()
+    assert made.best(2, (0, 1)).worth == pytest.approx(made.best(2, (0,)).worth - 1.3, abs=0.1)

@@ -11,6 +11,7 @@ import dsage
 from dsage.data.table import Table
 from dsage.structure.blocks import Blocks
 from dsage.structure.scores.basis import BasisScore
+from dsage.structure.scores.logistic import LogisticRegressions
 from dsage.structure.scores.noise import density_slopes
 from dsage.structure.scores.overlooked import OverlookedEdges, _nested, _of_sizes, _without
 from dsage.structure.searches.ordered import _parents
@@ -242,3 +243,17 @@ def test_classes_are_tested_with_all_their_levels_and_numbers_with_some_function
     np.testing.assert_array_equal(_of_sizes(nested, widths, is_class, 2), [1.0, np.nan, 9.0])
     np.testing.assert_array_equal(_of_sizes(nested, widths, is_class, 4), [3.0, np.nan, np.nan])
     np.testing.assert_array_equal(_of_sizes(nested, widths, is_class, 9), [3.0, np.nan, np.nan])
+
+
+def test_classes_that_cost_too_much_are_not_tested(monkeypatch):
+    frame, order = make(2, shift=1.0), ["kind", "x", "other", "y"]
+    blocks = Blocks.from_table(Table(frame))
+    logistics = LogisticRegressions(blocks, 2.0)
+    kind, y = 0, 3
+    assert OverlookedEdges(blocks, logistics)._is_tested(kind)
+    assert not OverlookedEdges(blocks, None)._is_tested(kind)
+    assert OverlookedEdges(blocks, None)._is_tested(y)
+    assert overlooked(frame, {"y": ["x"]}, order) == {"y": {"kind"}}
+    monkeypatch.setattr(LogisticRegressions, "is_cheap", lambda self, node: False)
+    assert not OverlookedEdges(blocks, logistics)._is_tested(kind)
+    assert overlooked(frame, {"y": ["x"]}, order) == {}

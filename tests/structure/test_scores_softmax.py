@@ -133,3 +133,16 @@ def test_levels_without_columns_have_the_odds_of_their_shares():
     shares = np.array([1, 2, 3]) / 6
     assert value == pytest.approx(6 * (shares * np.log(shares)).sum())
     np.testing.assert_allclose(odds, np.log([[2.0] * 6, [3.0] * 6]))
+
+
+def test_second_derivatives_are_computed_up_to_the_largest_number_of_weights(monkeypatch):
+    X, levels = case(3, n_rows=100, n_columns=2)
+    fit = fit_of(X, levels)
+    slope = np.arange(1.0, 7.0)
+    shares = np.bincount(levels) / 100
+    exact = np.linalg.inv(np.diag(shares[1:]) - np.outer(shares[1:], shares[1:]))
+    bound = 2 * (np.eye(2) + 1.0)
+    for most, inverse in ((6, exact), (5, bound)):
+        monkeypatch.setattr(softmax, "_MAX_CURVED", most)
+        expected = (inverse @ slope.reshape(2, 3) / 100).ravel()
+        np.testing.assert_allclose(fit._start_curvature()(slope), expected, rtol=1e-9)

@@ -226,3 +226,44 @@ def test_wrong_arguments_are_refused():
         rows.along([[0, 0, 1]])
     with pytest.raises(ValueError, match="lengths must be from 0 to 3; got 4"):
         rows.along([[0, 2, 1]]).draw([0], [4])
+
+
+def test_memory_is_counted_for_an_ordering_and_for_a_prefix():
+    sampler, X, noise = case(n_features=5, n_rows=9, n_draws=4)
+    rows = load(sampler, X, noise)
+    # Four arrays of 5 columns in double precision: of 9 rows, and of a factor.
+    assert rows.bytes_per_ordering == 4 * 8 * 5 * (9 + 5)
+    # Four arrays of draws, the rows, and the factor.
+    assert rows.bytes_per_prefix == 8 * 5 * (4 * 9 * 4 + 9 + 5)
+    short = load(sampler, X, noise, dtype=torch.float32)
+    assert short.bytes_per_prefix == rows.bytes_per_prefix // 2
+    assert short.bytes_per_ordering == rows.bytes_per_ordering
+
+
+def test_memory_of_a_mixture_grows_with_its_components():
+    sampler, X, noise = fitted("mix")
+    n_components = len(sampler.fit_.components)
+    rows = load(sampler, X, noise)
+    assert rows.bytes_per_ordering == n_components * 4 * 8 * 5 * (9 + 5)
+    # Seven arrays of draws, five of rows and components, and eight numbers of each draw.
+    assert rows.bytes_per_prefix == 7 * 8 * 36 * 5 + 5 * 8 * 9 * n_components + 8 * 8 * 36
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_lengths_beyond_the_features_are_refused(kind):
+    sampler, X, noise = fitted(kind)
+    paths = load(sampler, X, noise).along([[0, 1, 2, 3, 4]])
+    for length, odd in ((6, "6"), (-1, "-1")):
+        with pytest.raises(ValueError, match=f"lengths must be from 0 to 5; got {odd}"):
+            paths.draw([0, 0], [2, length])
+    assert paths.draw([0, 0], [0, 5]).shape == (2, 9, 4, 5)
+    assert paths.draw([], []).shape == (0, 9, 4, 5)
+
+
+@pytest.mark.parametrize(
+    "orders", [[0, 1, 2, 3, 4], [[0, 1, 2, 3, 3]], [[0.0, 1, 2, 3, 4]], [[1, 2, 3, 4, 5]]]
+)
+def test_orderings_that_are_none_are_refused(orders):
+    sampler, X, noise = case()
+    with pytest.raises(ValueError, match="permutations of 0 .. 4"):
+        load(sampler, X, noise).along(orders)

@@ -1,4 +1,5 @@
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -86,6 +87,16 @@ def test_too_many_training_rows_do_not_pay():
     leaves = game_of(forest(), Marginal().fit(X[:30]), y)._exact._leaves
     assert LeafMeans.pays(leaves, 1_000, 1_000, 2**28)
     assert not LeafMeans.pays(leaves, 10_000_000, 1_000, 2**60)
+
+
+@pytest.mark.parametrize("n_leaves", [1, 30])
+def test_conditions_are_kept_up_to_their_memory_and_number(n_leaves):
+    leaves = SimpleNamespace(values=np.zeros((n_leaves, 2)), all_bits=np.zeros(3, np.uint32))
+    assert LeafMeans.pays(leaves, 700, 300, 4000 * n_leaves)
+    assert not LeafMeans.pays(leaves, 700, 300, 4000 * n_leaves - 1)
+    most = 30_000_000 // n_leaves
+    assert LeafMeans.pays(leaves, most, 1, 2**60)
+    assert not LeafMeans.pays(leaves, most + 1, 1, 2**60)
 
 
 def test_exact_marginal_values_agree_with_drawn_ones():

@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -12,9 +14,12 @@ from sklearn.linear_model import LogisticRegression
 
 from dsage.estimate import as_stopping, run
 from dsage.games import LossGame
+from dsage.games.additive import AdditiveRows
 from dsage.games.base import prefixes
 from dsage.games.block_game import BlockGame
 from dsage.games.first_level import _unit_variance
+from dsage.games.functions import Functions
+from dsage.games.linear import LinearPredictor
 from dsage.games.link_game import LinkGame
 from dsage.games.links import Log, Probit, find_link
 from dsage.models import as_loss
@@ -185,3 +190,70 @@ def test_a_better_scale_is_found_although_draws_are_noisy():
     model = HistGradientBoostingClassifier(max_iter=20, random_state=0).fit(X[:341], y[:341])
     game = LossGame(model, GaussianCopula().fit(X[:341]), X[341:], y[341:], random_state=0)
     assert isinstance(game.first_level(), LinkGame)
+
+
+def made(n_features, n_rows, n_scaled=1, n_columns=10):
+    """A game whose predictor is not used."""
+    basis = SimpleNamespace(n_columns=n_columns)
+    rows = SimpleNamespace(predictor=SimpleNamespace(basis=basis))
+    names = tuple(f"x{at}" for at in range(n_features))
+    scaled = np.random.default_rng(0).normal(size=(20, n_scaled))
+    return LinkGame(rows, scaled, Probit(), None, names, np.ones(n_rows))
+
+
+def test_with_many_features_256_rows_of_an_ordering_count():
+    assert made(33, 600).cost == made(33, 256).cost > made(33, 255).cost
+    assert made(32, 600).cost > made(32, 256).cost
+    # A factor costs as much as the products of 512 rows, and an expected output a quarter.
+    assert made(4, 512).cost == 10**2 * 2 + 0.25 * 512 * 4
+    assert made(4, 128, n_scaled=3, n_columns=20).cost == 20**2 * 1.25 + 0.25 * 128 * 4 * 3
+    assert made(33, 600)._some_rows(np.arange(33)).shape == (256,)
+    assert made(32, 600)._some_rows(np.arange(32)).tolist() == list(range(600))
+    assert made(33, 256)._some_rows(np.arange(33)).tolist() == list(range(256))
+
+
+def test_each_row_belongs_to_as_many_orderings():
+    game, rng = made(40, 300), np.random.default_rng(0)
+    counts, begins = np.zeros(300), set()
+    for _ in range(600):
+        order = rng.permutation(40)
+        some = game._some_rows(order)
+        np.testing.assert_array_equal(some, np.unique(some))
+        np.testing.assert_array_equal(some, game._some_rows(order.astype(np.int32)))
+        counts[some] += 1
+        begins.add(some.tobytes())
+    assert counts.sum() == 600 * 256
+    share = 256 / 300
+    assert np.abs(counts - 600 * share).max() < 4.5 * np.sqrt(600 * share * (1 - share))
+    assert len(begins) > 200
+
+
+@pytest.mark.parametrize("n_scaled", [1, 3])
+def test_risks_are_those_of_regressions_on_the_known_features(n_scaled):
+    rng = np.random.default_rng(2)
+    drawn = rng.normal(size=(200, 3)) @ (np.eye(3) + 0.5)
+    scaled = drawn @ rng.normal(size=(3, n_scaled)) + 0.5 * rng.normal(size=(200, n_scaled)) + 0.3
+    X = 1.5 * rng.normal(size=(12, 3))
+    codes = rng.integers(max(n_scaled, 2), size=12)
+    functions = Functions.fit(drawn, np.zeros(3, int), 1)
+    predictor = LinearPredictor(functions(drawn), scaled, np.ones(200))
+    rows = AdditiveRows(predictor, functions, X)
+
+    def losses(predicted, at):
+        return -np.log(predicted[:, np.arange(len(at)), codes[at]])
+
+    under = made(3, 12)
+    game = LinkGame(rows, scaled, Probit(), losses, tuple("abc"), np.ones(12), under)
+    assert game.first_level() is under
+    known = prefixes(np.array([[2, 0, 1], [0, 1, 2]])).reshape(-1, 3)
+    some = np.array([7, 1, 11, 4])
+    for coalition, found in zip(known, game.risks(known, some), strict=True):
+        here = np.column_stack([np.ones(200), drawn[:, coalition]])
+        slopes, *_ = np.linalg.lstsq(here, scaled, rcond=None)
+        variance = (scaled - here @ slopes).var(axis=0)
+        center = np.column_stack([np.ones(4), X[some][:, coalition]]) @ slopes
+        center = np.clip(center, scaled.min(axis=0), scaled.max(axis=0))
+        p = norm.cdf(center / np.sqrt(1 + variance))
+        p = np.column_stack([1 - p, p]) if n_scaled == 1 else p / p.sum(axis=1, keepdims=True)
+        wanted = -np.log(p[np.arange(4), codes[some]])
+        np.testing.assert_allclose(found[:, 0], wanted, atol=2e-3 if n_scaled > 1 else 1e-4)

@@ -4,8 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dsage._random import Streams
 from dsage.games import LossGame
-from dsage.games.quadratic_control import QuadraticControl
+from dsage.games.controls import fit_control
+from dsage.games.quadratic_control import QuadraticControl, _choose_pairs, _Form
 from dsage.samplers import Mix
 from dsage.samplers.projections import Projected
 
@@ -126,3 +128,119 @@ def test_risks_do_not_depend_on_chunks_or_other_rows():
     one = whole.path_risks(ORDER[None], np.arange(30), 0, needed)
     np.testing.assert_array_equal(one, small.path_risks(ORDER[None], np.arange(30), 0, needed))
     np.testing.assert_array_equal(one[:, :, some], whole.path_risks(ORDER[None], some, 0, needed))
+
+
+@pytest.mark.parametrize("n_variances", [1, 3])
+def test_noise_is_what_its_definition_says(n_variances):
+    rng = np.random.default_rng(2)
+    forms = [_Form(slice(0, 3), np.array([0.7, -1.2])), None, _Form(slice(3, 4), np.zeros(0))]
+    offsets = rng.normal(size=4)
+    sums = Projected(
+        rng.normal(size=(4, 3, 5)),
+        rng.dirichlet(np.ones(2), size=3),
+        rng.normal(size=(4, 3, 2)),
+        rng.random((4, n_variances, 2)),
+    )
+    control = QuadraticControl(np.eye(4), offsets, forms)
+    found, some = control.noise(sums), control.noise(sums, np.array([2, 1, 0]))
+    variances = np.broadcast_to(sums.variances, (4, 3, 2))
+    for row in range(3):
+        m, v, share = sums.means[:, row] - offsets[:, None], variances[:, row], sums.shares[row]
+        mean = m[0] + 0.7 * (m[1] ** 2 + v[1]) - 1.2 * (m[2] ** 2 + v[2])
+        for draw in range(5):
+            p = sums.drawn[:, row, draw] - offsets
+            first = p[0] + 0.7 * p[1] ** 2 - 1.2 * p[2] ** 2 - share @ mean
+            wanted = [first, 0.0, p[3] - share @ m[3]]
+            np.testing.assert_allclose(found[row, draw], wanted, atol=1e-12)
+    np.testing.assert_array_equal(some, np.stack([found[0, :, 2], found[1, :, 1], found[2, :, 0]]))
+
+
+def standardized(n_rows, n_scores):
+    scores = np.random.default_rng(4).normal(size=(n_rows, n_scores))
+    return (scores - scores.mean(axis=0)) / scores.std(axis=0)
+
+
+@pytest.mark.parametrize(("n_outputs", "n_kept"), [(1, 8), (3, 8), (4, 6), (30, 1)])
+def test_the_largest_squares_are_kept(n_outputs, n_kept):
+    z = standardized(4000, 10)
+    sizes = np.geomspace(1.0, 0.4, 10)[::-1]
+    parts = sizes * z**2
+    outputs = np.repeat(parts.sum(axis=1)[:, None] + 3.0 * z[:, :1], n_outputs, axis=1)
+    control = QuadraticControl.fit(z, outputs)
+    noise = control.noise(sums_of(z[None], control._weights))[0]
+    largest = parts[:, 10 - n_kept :].sum(axis=1) + 3.0 * z[:, 0]
+    for each in noise.T:
+        assert np.std(each - largest) < 0.02 * np.std(largest)
+    assert [len(form.slopes) for form in control._forms] == [n_kept] * n_outputs
+    assert control._weights.shape == (10, n_outputs * (1 + n_kept))
+
+
+@pytest.mark.parametrize(("share", "n_kept"), [(0.049, 0), (0.051, 1)])
+def test_squares_that_vary_little_are_left_out(share, n_kept):
+    z = standardized(4000, 2)
+    square = z[:, 1] ** 2
+    # Uncorrelated with the other part, so that the share of the sum's deviation is known.
+    square -= z[:, 0] * (z[:, 0] @ square) / len(z)
+    output = np.sqrt(1.0 - share**2) * z[:, 0] + share * square / square.std()
+    control = QuadraticControl.fit(z, output[:, None])
+    assert len(control._forms[0].slopes) == n_kept
+
+
+@pytest.mark.parametrize(("rest", "has_one"), [(0.66, True), (0.684, False)])
+def test_a_quarter_of_the_variance_must_be_explained(rest, has_one):
+    z = standardized(48, 2)
+    columns = np.column_stack([np.ones(48), z, z**2, z[:, :1] * z[:, 1:]])
+    other = np.random.default_rng(5).normal(size=48)
+    other -= columns @ np.linalg.lstsq(columns, other, rcond=None)[0]
+    output = np.sqrt(1 - rest) * z[:, 0] + np.sqrt(rest) * other / other.std()
+    # The five coefficients count: 0.75 = 0.672 * 48 / 43.
+    assert (QuadraticControl.fit(z, output[:, None]) is not None) == has_one
+
+
+@pytest.mark.parametrize("n_rows", [16, 23, 24, 39, 40, 63, 64, 104, 400])
+def test_there_are_as_many_products_as_the_rows_determine(n_rows):
+    rng = np.random.default_rng(0)
+    first, second = _choose_pairs(rng.normal(size=(n_rows, 2)), rng.normal(size=n_rows))
+    n_chosen = max(k for k in range(3) if 8 * (2 + k * (k + 1) // 2) <= n_rows)
+    assert len(first) == len(second) == n_chosen * (n_chosen + 1) // 2
+    assert len(set(zip(first.tolist(), second.tolist(), strict=True))) == len(first)
+
+
+@pytest.mark.parametrize(("size", "chosen"), [(0.8, 3), (1.3, 1)])
+def test_scores_are_chosen_by_themselves_or_by_their_squares(size, chosen):
+    z = standardized(40, 4)
+    squares = z[:, 1] ** 2 - 1.0
+    # Room for one product: of 40 rows, four scores take 32.
+    centered = z[:, 3] + size * squares / squares.std() + 0.5 * z[:, 0]
+    first, second = _choose_pairs(z, centered - centered.mean())
+    assert (first.tolist(), second.tolist()) == ([chosen], [chosen])
+
+
+@pytest.mark.parametrize(("n_rows", "has_one"), [(23, False), (24, True)])
+def test_eight_rows_for_each_score_are_needed(n_rows, has_one):
+    z = standardized(n_rows, 3)
+    assert (QuadraticControl.fit(z, z[:, :1]) is not None) == has_one
+    assert QuadraticControl.fit(z[:, :0], z[:, :1]) is None
+
+
+def test_scores_that_do_not_vary_are_left_alone():
+    z = np.column_stack([standardized(200, 1), np.full(200, 3.0)])
+    control = QuadraticControl.fit(z, z[:, :1])
+    assert np.isfinite(control._weights).all()
+
+
+def test_it_is_fitted_to_draws_with_no_feature_known():
+    seen = []
+
+    def predict(rows):
+        seen.append(rows)
+        return rows[:, :1] * rows[:, 1:2]
+
+    numbers = Mix().fit(X[["x", "y", "z"]])
+    row = np.zeros((1, 3))
+    found = fit_control(numbers, row, Streams(0), predict, corrects_means=True)
+    assert isinstance(found, QuadraticControl)
+    assert [rows.shape for rows in seen] == [(4096, 3)]
+    assert (seen[0].std(axis=0) > 0.5).all()
+    assert fit_control(numbers, row, Streams(0), predict, corrects_means=False) is None
+    assert len(seen) == 1

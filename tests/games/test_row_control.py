@@ -6,7 +6,9 @@ import pytest
 from scipy.special import expit
 
 from dsage.games import LossGame, OutputGame
-from dsage.games.row_control import RowControl
+from dsage.games.additive_terms import AdditiveTerms
+from dsage.games.functions import Functions
+from dsage.games.row_control import RowControl, _choose_functions
 from dsage.samplers import Gaussian, Marginal
 
 GENERATOR = np.random.default_rng(0)
@@ -201,3 +203,91 @@ def test_several_outputs_and_classes_among_the_features():
     # Additive: nothing is left of the noise.
     assert abs(controlled.risks(known, np.arange(50)).mean() - exact) < 1e-2 * exact
     assert abs(plain.risks(known, np.arange(50)).mean() - exact) > 1e-2 * exact
+
+
+@pytest.mark.parametrize(
+    ("n_features", "n_rows"), [(1, 1024), (8, 1024), (9, 1152), (63, 8064), (64, 8192), (200, 8192)]
+)
+def test_the_number_of_mixed_rows_grows_with_the_features(n_features, n_rows):
+    assert RowControl.count_rows(n_features) == n_rows
+
+
+@pytest.mark.parametrize("sizes", [(2**21, 1, 1), (2**11, 2**10, 1), (2**11, 2**6, 2**4)])
+def test_terms_are_kept_up_to_16_megabytes(sizes):
+    n_rows, n_features, n_outputs = sizes
+    assert RowControl.fits(n_rows, n_features, n_outputs)
+    assert not RowControl.fits(n_rows + 1, n_features, n_outputs)
+
+
+@pytest.mark.parametrize("n_rows", [23, 24, 47, 48, 71, 72, 95, 96, 200])
+def test_there_are_as_many_functions_as_the_rows_determine(n_rows):
+    rows = np.random.default_rng(0).normal(size=(n_rows, 3))
+    functions = _choose_functions(rows, np.zeros(3, int))
+    n_functions = max(n for n in range(5) if 8 * 3 * n <= n_rows)
+    assert (0 if functions is None else functions.n_columns) == 3 * n_functions
+
+
+def test_terms_are_those_of_a_penalized_regression():
+    rng = np.random.default_rng(6)
+    rows = np.column_stack([rng.normal(size=(50, 2)), rng.integers(3, size=50)])
+    outputs = rng.normal(size=(50, 2)) + rows[:, :1]
+    functions = Functions.fit(rows, np.array([0, 0, 3]), 2)
+    additive = AdditiveTerms(functions, rows, outputs)
+    basis = functions(rows)
+    center, scale = basis.columns.mean(axis=0), basis.columns.std(axis=0)
+    Z = (basis.columns - center) / scale
+    slopes = np.linalg.solve(Z.T @ Z + 2.0 * np.eye(6), Z.T @ (outputs - outputs.mean(axis=0)))
+    other = np.column_stack([rng.normal(size=(7, 2)), rng.integers(3, size=7)])
+    found = additive(other)
+    assert found.shape == (3, 2, 7)
+    assert additive.n_columns.tolist() == [2, 2, 2]
+    np.testing.assert_allclose(additive.mean, outputs.mean(axis=0))
+    off = (functions(other).columns - center) / scale
+    for feature in range(3):
+        own = slice(2 * feature, 2 * feature + 2)
+        np.testing.assert_allclose(found[feature], (off[:, own] @ slopes[own]).T, atol=1e-10)
+
+
+def _mixed(n_rows):
+    rng = np.random.default_rng(1)
+    return TRAINING[rng.integers(60, size=(n_rows, 4)), np.arange(4)]
+
+
+@pytest.mark.parametrize(("share", "has_one"), [(0.70, True), (0.72, True), (0.77, False)])
+def test_a_quarter_of_the_variance_must_be_explained(share, has_one):
+    mixed = _mixed(200)
+    functions = Functions.fit(mixed, np.zeros(4, int), 4)
+    columns = np.column_stack([np.ones(200), functions(mixed).columns])
+    rest = np.random.default_rng(2).normal(size=200)
+    rest -= columns @ np.linalg.lstsq(columns, rest, rcond=None)[0]
+    additive = mixed[:, 2] - mixed[:, 2].mean()
+    # The sixteen coefficients take degrees of freedom.
+    level = share * (200 - 16) / 200
+    output = np.sqrt(1 - level) * additive / additive.std() + np.sqrt(level) * rest / rest.std()
+    control = RowControl.fit(MARGINAL, mixed, output[:, None], np.zeros(4, int))
+    assert (control is not None) == has_one
+    if has_one:
+        # The other features explain nothing, and get no noise.
+        terms = control._terms[:, 0]
+        assert np.flatnonzero(terms.any(axis=1)).tolist() == [2]
+        wanted = np.sqrt(1 - level) * (TRAINING[:, 2] - TRAINING[:, 2].mean()) / additive.std()
+        np.testing.assert_allclose(terms[2], wanted, atol=0.05 * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize(("ratio", "is_kept"), [(7.0, False), (9.0, True)])
+def test_terms_count_from_eight_times_what_chance_explains(ratio, is_kept):
+    mixed = _mixed(400)
+    columns = np.column_stack(
+        [np.ones(400), Functions.fit(mixed, np.zeros(4, int), 4)(mixed).columns]
+    )
+    rest = np.random.default_rng(2).normal(size=400)
+    rest -= columns @ np.linalg.lstsq(columns, rest, rcond=None)[0]
+    rest *= np.sqrt((400 - 16) / 400) / rest.std()
+    # The variance left is one, of which chance explains four coefficients.
+    small, large = ((mixed[:, at] - mixed[:, at].mean()) / mixed[:, at].std() for at in (1, 2))
+    small = small - (small @ large) / 400 * large
+    output = 2.0 * large + np.sqrt(ratio * 4 / 400) * small / small.std() + rest
+    control = RowControl.fit(MARGINAL, mixed, output[:, None], np.zeros(4, int))
+    assert control._terms[1].any() == is_kept
+    assert control._terms[2].any()
+    assert not control._terms[[0, 3]].any()

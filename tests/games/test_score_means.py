@@ -1,6 +1,7 @@
 """Exact means and a first level of classifiers with a marginal sampler."""
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -78,6 +79,43 @@ def test_many_training_rows_are_drawn_from():
     scores = as_model(boosting(), "cross_entropy").scores(Layout.of(X), X)
     assert ScoreMeans.pays(scores, 500)
     assert not ScoreMeans.pays(scores, 100_000)
+
+
+@pytest.mark.parametrize(("n_steps", "most"), [(2, 2**13), (14, 2**11), (0, 2**14)])
+def test_all_training_rows_pay_up_to_a_number_of_lookups(n_steps, most):
+    scores = SimpleNamespace(n_steps=n_steps)
+    assert ScoreMeans.pays(scores, most)
+    assert not ScoreMeans.pays(scores, most + 1)
+
+
+@pytest.mark.parametrize(
+    ("n_background", "sizes"), [(2**12, [2, 2, 1]), (2**14, [1] * 5), (9, [5])]
+)
+def test_rows_are_treated_in_portions(n_background, sizes):
+    seen = []
+
+    class Scores:
+        def encode(self, rows):
+            return rows
+
+        def means(self, known, x, background):
+            seen.append(len(x))
+            return x[:, :1] + known.sum()
+
+        def path_means(self, order, x, background):
+            seen.append(len(x))
+            return np.stack([x[:, :1]] * len(order))
+
+    matrix = np.arange(14.0).reshape(7, 2)
+    means = ScoreMeans(Scores(), np.zeros((n_background, 2)), matrix)
+    rows = np.array([6, 0, 3, 2, 5])
+    found = means.means(np.array([[True, False], [True, True]]), rows)
+    np.testing.assert_array_equal(found[:, :, 0], matrix[rows, 0] + [[1], [2]])
+    assert seen == [size for size in sizes for _ in range(2)]
+    np.testing.assert_array_equal(
+        means.path_means(np.array([1, 0]), rows)[1, :, 0], matrix[rows, 0]
+    )
+    assert seen[2 * len(sizes) :] == sizes
 
 
 def test_the_output_of_a_class_is_exact_too():

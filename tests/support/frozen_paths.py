@@ -87,6 +87,17 @@ class Rows(Game):
         return Cheap() if self._has_level else None
 
 
+class Totalled(Rows):
+    """A table whose total is known, with an error."""
+
+    def __init__(self, noise, se=0.0, **options):
+        super().__init__(noise, **options)
+        self._se = se
+
+    def known_total(self):
+        return float((ROWS[0] - ROWS[-1]).mean()), self._se
+
+
 class Two(Game):
     """Two outputs, whose risks are added."""
 
@@ -292,6 +303,13 @@ def paths() -> dict[str, Callable[[], dict]]:
         "first level": of(Rows(0.3, has_level=True), rows_per_ordering=10, **sampled),
         "weights": of(Rows(0.3, has_level=True, weights=weights), rows_per_ordering=10, **sampled),
         "narrowed": of(Rows(1.5, has_level=True), tighter, rows_per_ordering=45, **sampled),
+        "narrowed, total": of(Totalled(1.5), tighter, rows_per_ordering=45, **sampled),
+        "narrowed, total, level": of(
+            Totalled(1.5, 0.02, has_level=True), tighter, rows_per_ordering=30, **sampled
+        ),
+        "narrowed, weights": of(
+            Rows(1.5, weights=weights), tighter, rows_per_ordering=45, **sampled
+        ),
         "audited": of(Rows(0.5), oracle=oracle, rows_per_ordering=20, **sampled),
         "audited, exact": of(Rows(), oracle=oracle),
         "skipped": of(Rows(0.5), oracle=oracle, semantics="skip", rows_per_ordering=20),

@@ -19,7 +19,7 @@ from dsage import Graph
 from dsage.games import Difference, Grouped, LossGame, OutputGame
 from dsage.games.redrawn import Redrawn
 from dsage.models import as_loss, as_model
-from dsage.samplers import Gaussian, GaussianCopula, Interventional, Marginal, Neighbors
+from dsage.samplers import Gaussian, GaussianCopula, Interventional, Marginal, Mix, Neighbors
 
 NAMES = list("abcd")
 _RNG = np.random.default_rng(11)
@@ -35,6 +35,7 @@ NEEDED = np.array([[1, 1, 0, 1, 1], [1, 1, 1, 1, 1]], dtype=bool)
 GAUSSIAN = Gaussian.from_moments(np.array([0.1, 0, 0, -0.2]), _ROOT @ _ROOT.T, NAMES)
 MARGINAL = Marginal().fit(TRAIN)
 COPULA = GaussianCopula().fit(TRAIN)
+MIX = Mix(random_state=0).fit(TRAIN)
 
 
 def curved(rows):
@@ -230,6 +231,9 @@ def games() -> dict[str, Callable[[], dict]]:
         "squared error, nearly linear": of(nearly_linear),
         "squared error, copula": of(curved, COPULA),
         "squared error, marginal": of(curved, MARGINAL),
+        "squared error, mix": of(curved, MIX),
+        "two outputs, mix": of(two_numbers, MIX, y=both, n_draws=6),
+        "two outputs, marginal": of(two_numbers, MARGINAL, y=both, n_draws=6),
         "squared error, two outputs": of(two_numbers, y=both),
         "absolute error": of(curved, loss="absolute_error"),
         "absolute error, two outputs": of(two_numbers, y=both, loss="absolute_error", n_draws=6),
@@ -257,6 +261,8 @@ def games() -> dict[str, Callable[[], dict]]:
         "logistic, three, marginal": of(_logistic(3), MARGINAL, y=several, loss="cross_entropy"),
         "tree, marginal": of(_tree(), MARGINAL),
         "output": _output(curved),
+        "output, mix": _output(curved, MIX),
+        "output, marginal, curved": _output(curved, MARGINAL),
         "output, linear": _output(_linear()),
         "output, logistic": _output(_logistic(2)),
         "output, marginal": _output(_tree(), MARGINAL),

@@ -257,6 +257,158 @@ def test_what_was_sent_is_cancelled_after_an_interrupt(data, forest, long_runs, 
     assert all(future.cancelled() for future in sent)
 
 
+class Executor:
+    """Works in this process; the first answers to requests may be that the game is not there."""
+
+    def __init__(self, n_unknown=0):
+        self.n_unknown, self.sent, self.open, self.most_open = n_unknown, [], [], 0
+
+    def submit(self, work, token, payload, requests):
+        self.sent.append((payload is not None, len(requests)))
+        future = helpers.Future()
+        if requests and payload is None and self.n_unknown:
+            self.n_unknown -= 1
+            future.set_result(None)
+            return future
+        done = work(token, payload, requests)
+        if not requests:
+            future.set_result(done)
+            return future
+        # Done with the next piece only, so that several are under way.
+        warned = [("odd", RuntimeWarning, ("there.py", len(self.sent)))]
+        self.open.append((future, done._replace(warned=warned)))
+        self.most_open = max(self.most_open, len(self.open))
+        return future
+
+    def finish(self):
+        for future, done in self.open:
+            future.set_result(done)
+        self.open = []
+
+
+def _asked(n_requests):
+    known = np.eye(4, dtype=bool)
+    return [Coalitions(known, np.arange(5 * at, 5 * at + 5), at % 3) for at in range(n_requests)]
+
+
+def _share(executor, monkeypatch, game, n_requests, n_idle=2):
+    """Answer requests with an executor; return the answers and what was reported."""
+    pieces = []
+    monkeypatch.setattr(helpers, "count_idle", lambda n_bytes: n_idle)
+    monkeypatch.setattr(helpers._executors, "get", lambda n_helpers: executor)
+
+    def here(game, request):
+        executor.finish()
+        return ask(game, request)
+
+    def finish(sent, return_when):
+        executor.finish()
+
+    monkeypatch.setattr(helpers, "ask", here)
+    monkeypatch.setattr(helpers, "wait", finish)
+    found = helpers.Helpers()
+    requests = _asked(n_requests)
+    done = found.answers(game, requests, lambda n_done, n_all: pieces.append((n_done, n_all)))
+    for request, answer in zip(requests, done.answers, strict=True):
+        np.testing.assert_array_equal(answer, game.risks(*request))
+    return found, done, pieces
+
+
+def test_requests_are_shared_two_at_a_time_for_each_helper(data, forest, long_runs, monkeypatch):
+    executor = Executor()
+    found, done, pieces = _share(executor, monkeypatch, _game(forest, data), 20)
+    # The game is sent to both; then single requests, which do not have it.
+    assert executor.sent[:2] == [(True, 0)] * 2
+    assert set(executor.sent[2:]) == {(False, 1)}
+    assert executor.most_open == 4
+    assert found.n_working == 2
+    # Two were answered before the helpers had the game; then four of five are sent away.
+    assert pieces[:3] == [(0, 20), (1, 20), (2, 20)]
+    assert [n_all for _, n_all in pieces] == [20] * len(pieces)
+    assert [n_done for n_done, _ in pieces] == sorted(n_done for n_done, _ in pieces)
+    n_sent = len(executor.sent) - 2
+    assert n_sent == 14
+    assert len(done.warned) == n_sent
+    assert done.seconds > 0
+
+
+def test_the_last_request_is_answered_here(data, forest, long_runs, monkeypatch):
+    executor = Executor()
+    _share(executor, monkeypatch, _game(forest, data), 3)
+    assert executor.sent == [(True, 0)] * 2
+    executor = Executor()
+    _share(executor, monkeypatch, _game(forest, data), 4)
+    assert executor.sent == [(True, 0)] * 2 + [(False, 1)]
+
+
+def test_a_new_helper_is_sent_the_game_with_a_request(data, forest, long_runs, monkeypatch):
+    executor = Executor(n_unknown=1)
+    found, _, _ = _share(executor, monkeypatch, _game(forest, data), 12, n_idle=1)
+    assert executor.sent.count((True, 1)) == 1
+    assert found.n_working == 1
+
+
+def test_a_helper_that_fails_ends_the_help(data, forest, long_runs, monkeypatch):
+    executor = Executor()
+    submit = executor.submit
+
+    def fails_later(work, token, payload, requests):
+        future = submit(work, token, payload, requests)
+        if requests:
+            executor.open.pop()
+            future.set_exception(OSError("gone"))
+        return future
+
+    executor.submit = fails_later
+    found, _, _ = _share(executor, monkeypatch, _game(forest, data), 12, n_idle=1)
+    assert found.n_working == 0
+    assert found._is_refused
+    # Both requests that were under way.
+    assert len(executor.sent) == 3
+
+
+@pytest.mark.parametrize("failure", [OSError("gone"), None])
+def test_helpers_that_cannot_load_the_game_are_not_asked(
+    data, forest, long_runs, monkeypatch, failure
+):
+    executor = Executor()
+
+    def fails(work, token, payload, requests):
+        executor.sent.append(len(requests))
+        future = helpers.Future()
+        if failure is None:
+            future.set_result(ValueError("not here"))
+        else:
+            future.set_exception(failure)
+        return future
+
+    executor.submit = fails
+    found, _, _ = _share(executor, monkeypatch, _game(forest, data), 8)
+    assert executor.sent == [0, 0]
+    assert found._is_refused
+    assert found.n_working == 0
+
+
+def test_short_runs_get_no_helpers(data, forest, two_processors, monkeypatch):
+    monkeypatch.setattr(helpers, "_SECONDS_ALONE", 4.0)
+    executor = Executor()
+    found, _, pieces = _share(executor, monkeypatch, _game(forest, data), 8)
+    assert not executor.sent
+    assert pieces == [(at, 8) for at in range(8)]
+    # Seconds of earlier requests for the same game count.
+    game = found._game
+    assert found._seconds > 0
+    found._seconds = 10.0
+    found.answers(game, _asked(4), None)
+    assert executor.sent
+    assert found._seconds > 10.0
+    other = _game(forest, data)
+    executor.sent.clear()
+    found.answers(other, _asked(4), None)
+    assert not executor.sent
+    assert 0 < found._seconds < 4.0
+
+
 SCRIPT = """
 import os, sys, time
 os.close(0)

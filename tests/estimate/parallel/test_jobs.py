@@ -178,6 +178,27 @@ def test_tasks_have_about_a_second_of_work_and_all_jobs_have_some(seconds, n_tas
     assert len(jobs._bundle(requests[:2], 4)) == 2
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_tasks_of_requests_of_different_sizes_have_about_as_much_work(seed):
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 30, size=60)
+    requests = [Coalitions(np.ones((n, 4), dtype=bool), np.arange(3), 0) for n in sizes]
+    jobs = Jobs(3)
+    jobs._seconds, jobs._n_pairs = 12.0, 3.0 * sizes.sum()
+    bundles = jobs._bundle(requests, 3)
+    # A second each.
+    assert len(bundles) == 12
+    assert [id(each) for bundle in bundles for each in bundle] == list(map(id, requests))
+    work = np.array([sum(len(each.known) for each in bundle) for bundle in bundles])
+    assert np.abs(work - sizes.sum() / 12).max() <= sizes.max()
+    # The middle of each request lies in the share of its task.
+    middles = np.cumsum(sizes) - sizes / 2
+    ends = np.cumsum([len(bundle) for bundle in bundles])[:-1]
+    borders = np.arange(1, 12) * sizes.sum() / 12
+    assert (middles[ends] >= borders - 1e-9).all()
+    assert (middles[ends - 1] <= borders + 1e-9).all()
+
+
 @pytest.mark.parametrize("n_jobs", [0, 1.5, "two"])
 def test_a_number_of_jobs_that_is_none_is_refused(n_jobs):
     with pytest.raises(ValueError, match="n_jobs must be a number other than 0"):

@@ -132,6 +132,8 @@ class Set(Game):
         return 0.4 * game.risks(fixed, rows, epoch) + game.risks(inputs, rows, epoch + 3)
 
 
+# Degrees of freedom beyond are of errors that are rounding only.
+_MANY = 1e9
 N_MANY = 40
 _WEIGHTS = _RNG.normal(size=N_MANY)
 _TURNS = 0.4 * _RNG.normal(size=N_MANY)
@@ -172,7 +174,7 @@ def path_of(game, stopping, **options):
         "orderings": found.se_orderings,
         "draws": found.se_draws,
         "rows": found.se_rows,
-        "df": found.df,
+        "df": np.minimum(found.df, _MANY),
         "skipped": found.share_skipped,
         "counts": [found.n_units, found.n_orderings, found.n_evaluated, found.n_shared],
         "terms": [(each.n_orderings, each.n_evaluated, each.df) for each in found.terms],
@@ -263,7 +265,7 @@ def _local(game_of, **options):
         "values": found.values,
         "orderings": found.se_orderings,
         "draws": found.se_draws,
-        "df": found.df,
+        "df": np.minimum(found.df, _MANY),
         "ends": [*np.ravel(found.base_value), *found.predictions],
         "balanced": found.balanced().values,
         "skipped": found.share_skipped,

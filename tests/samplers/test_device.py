@@ -265,5 +265,5 @@ def test_lengths_beyond_the_features_are_refused(kind):
 )
 def test_orderings_that_are_none_are_refused(orders):
     sampler, X, noise = case()
-    with pytest.raises(ValueError, match="permutations of 0 .. 4"):
+    with pytest.raises(ValueError, match=r"permutations of 0 \.\. 4"):
         load(sampler, X, noise).along(orders)

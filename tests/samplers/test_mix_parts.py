@@ -16,9 +16,9 @@ from dsage.samplers.mix import select
 from dsage.samplers.mix.impute import patterns
 from dsage.samplers.mix.paths import Path
 from dsage.samplers.mix.select import _affordable, _Trials
-from dsage.samplers.mix.states import _invert_bounds, remainder
+from dsage.samplers.mix.states import _invert_bounds, _Levels, remainder
 from dsage.samplers.mix.trees import Evidence, Trees, _gain
-from dsage.samplers.mix.variables import Variables
+from dsage.samplers.mix.variables import Table, Variables
 
 
 def variables_of(**columns):
@@ -259,3 +259,53 @@ def test_sums_of_scores_have_the_means_and_variances_of_the_rule_of_bayes():
         ]
         shares = np.exp(logs) / np.exp(logs).sum(axis=0)
         np.testing.assert_allclose(found.shares, shares.T, rtol=1e-8, atol=1e-12)
+
+
+def table_of(values, state_of=None, shares=None, *, is_class=False):
+    values = np.array(values, float)
+    wide = values if values.ndim == 2 else values[:, None]
+    n_levels = len(wide)
+    states = np.arange(n_levels) if state_of is None else np.array(state_of)
+    own = np.ones(n_levels) if shares is None else np.array(shares)
+    return Table(1 + np.arange(wide.shape[1]), wide, states, own, is_class)
+
+
+def read(table, *lines):
+    """Read rows that have a first column for something else."""
+    return table.read(np.array([[9.0, *np.atleast_1d(line)] for line in lines])).tolist()
+
+
+def test_numbers_of_a_table_are_read_as_the_nearest_value():
+    table = table_of([-1.0, 2.0, 10.0])
+    assert read(table, -5.0, -1.0, 0.5, 0.51, 2.0, 6.0, 6.1, 99.0) == [0, 0, 0, 1, 1, 1, 2, 2]
+    # Without missing values in training, a missing one is like no other.
+    assert read(table, np.nan) == [-1]
+    assert read(table_of([-1.0, 2.0, np.nan]), np.nan, 0.0, 7.0) == [2, 0, 1]
+    assert read(table_of([np.nan]), np.nan, 3.0) == [0, 0]
+
+
+def test_codes_of_a_class_are_its_levels_and_others_like_none():
+    table = table_of([0, 1, 2], [1, 0, 1], [0.25, 1.0, 0.75], is_class=True)
+    assert read(table, 0.0, 1.0, 2.0, 3.0, -1.0) == [0, 1, 2, -1, -1]
+    rows = np.array([[9.0, 0.0], [9.0, 1.0], [9.0, 2.0], [9.0, 3.0]])
+    assert table.read_states(rows).tolist() == [1, 0, 1, -1]
+    assert (table.n_states, table.has_groups) == (2, True)
+    assert not table_of([0, 1]).has_groups
+
+
+def test_several_columns_are_read_together_and_agree_in_part():
+    table = table_of([[0, 0], [1, 0], [0, 1]])
+    assert read(table, [0, 1], [0, 0], [1, 0], [1, 1]) == [2, 0, 1, -1]
+    X = np.array([[9.0, 0.0, 5.0], [9.0, 1.0, 5.0], [9.0, 2.0, 5.0]])
+    expected = [[True, False, True], [False, True, False], [False] * 3]
+    assert table.agrees(X, np.array([True, False])).tolist() == expected
+    assert table.agrees(X, np.array([False, False])).all()
+
+
+def test_levels_are_drawn_by_their_shares_in_a_state():
+    table = table_of(range(5), [1, 0, 1, 2, 1], [0.25, 1.0, 0.5, 1.0, 0.25], is_class=True)
+    levels = _Levels(table)
+    u = np.array([0.1, 0.3, 0.7, 0.8, 0.999])
+    assert levels.draw(np.ones(5, int), u).tolist() == [0, 2, 2, 4, 4]
+    assert levels.draw(np.zeros(5, int), u).tolist() == [1] * 5
+    assert levels.draw(np.full(5, 2), u).tolist() == [3] * 5

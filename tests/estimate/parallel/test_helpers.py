@@ -224,7 +224,11 @@ def pools(monkeypatch):
         pool = SimpleNamespace(
             _flags=SimpleNamespace(broken=False, shutdown=False), options=options, ends=[]
         )
-        pool.shutdown = lambda wait: pool.ends.append(wait)
+
+        def shutdown(*, wait):
+            pool.ends.append(wait)
+
+        pool.shutdown = shutdown
         made.append((n_helpers, pool))
         return pool
 

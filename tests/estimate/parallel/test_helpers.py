@@ -215,22 +215,50 @@ def test_large_games_are_not_packed(data, forest, long_runs, monkeypatch, caplog
     assert "no helper processes" in caplog.text
 
 
-def test_a_forked_process_gets_helpers_of_its_own(monkeypatch):
+@pytest.fixture
+def pools(monkeypatch):
+    """The executors that were made, with what happened to them."""
     made = []
 
     def make(n_helpers, **options):
-        made.append(n_helpers)
-        return SimpleNamespace(
-            _flags=SimpleNamespace(broken=False, shutdown=False), shutdown=lambda wait: None
+        pool = SimpleNamespace(
+            _flags=SimpleNamespace(broken=False, shutdown=False), options=options, ends=[]
         )
 
+        def shutdown(*, wait):
+            pool.ends.append(wait)
+
+        pool.shutdown = shutdown
+        made.append((n_helpers, pool))
+        return pool
+
     monkeypatch.setattr(helpers, "ProcessPoolExecutor", make)
+    return made
+
+
+def test_a_forked_process_gets_helpers_of_its_own(monkeypatch, pools):
     executors = helpers._Executors()
     first = executors.get(1)
     assert executors.get(1) is first
     monkeypatch.setattr(os, "getpid", lambda: -1)
     assert executors.get(1) is not first
-    assert made == [1, 1]
+    assert [n_helpers for n_helpers, _ in pools] == [1, 1]
+    # The other process needs it.
+    assert not first.ends
+
+
+@pytest.mark.parametrize("flag", ["broken", "shutdown", None])
+def test_another_executor_ends_the_last_one_without_waiting(pools, flag):
+    executors = helpers._Executors()
+    first = executors.get(2)
+    if flag is not None:
+        setattr(first._flags, flag, True)
+    second = executors.get(3 if flag is None else 2)
+    assert second is not first
+    assert first.ends == [False]
+    assert executors.get(3 if flag is None else 2) is second
+    assert not second.ends
+    assert second.options["env"]["OMP_NUM_THREADS"] == "1"
 
 
 @pytest.mark.interrupts

@@ -27,7 +27,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
@@ -192,10 +192,22 @@ class _Finder(ast.NodeVisitor):
         """Leave texts alone."""
 
     def visit_Call(self, node: ast.Call) -> None:
-        """Leave the words of warnings and checks alone."""
+        """Leave the words of warnings and checks alone, and what makes no difference.
+
+        These are whether `zip` requires equal lengths, and the -1 of `reshape`: NumPy takes any
+        negative number for the length that is left.
+        """
         name = node.func.id if isinstance(node.func, ast.Name) else ""
-        if name not in ("warn", "refusal", "Text") and not name.startswith("check_"):
-            self.generic_visit(node)
+        if name in ("warn", "refusal", "Text") or name.startswith("check_"):
+            return
+        is_reshape = isinstance(node.func, ast.Attribute) and node.func.attr == "reshape"
+        self.visit(node.func)
+        for argument in node.args:
+            if not (is_reshape and ast.unparse(argument) == "-1"):
+                self.visit(argument)
+        for keyword in node.keywords:
+            if not (name == "zip" and keyword.arg == "strict"):
+                self.visit(keyword.value)
 
     def _offset(self, line: int, column: int) -> int:
         return self.starts[line - 1] + column
@@ -237,10 +249,10 @@ class _Finder(ast.NodeVisitor):
         )
 
 
-def find_mutants() -> list[Mutant]:
+def find_mutants(packages: Iterable[str] = PACKAGES) -> list[Mutant]:
     """Return all mutants of the packages."""
     found: list[Mutant] = []
-    for package in PACKAGES:
+    for package in packages:
         for path in sorted((ROOT / "src" / "dsage" / package).rglob("*.py")):
             finder = _Finder(path)
             finder.visit(ast.parse(finder.source))
@@ -470,10 +482,11 @@ def write_table(
 ) -> str:
     """Return the table of packages and the list of survivors."""
     equivalent = {key for key, entry in reasons.items() if entry.get("equivalent")}
+    n_possible = len(find_mutants(options.packages))
     about = (
         f"Written by `make mutants`: {len(verdicts)} mutants, sampled with seed {options.seed} from"
-        f" {len(find_mutants()):,}. A mutant is a small change of the code; it is killed if a test"
-        " of its own package fails or hangs. Equivalent mutants do not count."
+        f" {n_possible:,}. A mutant is a small change of the code; it is killed if a test of its"
+        " own package fails or hangs. Equivalent mutants do not count."
     )
     if options.near:
         about += " Only the files of tests that are nearest to a module were run."
@@ -485,7 +498,7 @@ def write_table(
         "| package | sampled | equivalent | killed | survived | killed, % |",
         "|---|--:|--:|--:|--:|--:|",
     ]
-    for package in (*PACKAGES, "all"):
+    for package in (*options.packages, "all"):
         own = {m: v for m, v in verdicts.items() if package in (m.package, "all")}
         n_equivalent = sum(m.key in equivalent for m, v in own.items() if v not in _KILLED)
         n_killed = sum(verdict in _KILLED for verdict in own.values())
@@ -516,6 +529,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--number", type=int, default=200, help="how many mutants")
     parser.add_argument("--seed", type=int, default=0, help="which mutants")
+    parser.add_argument("--packages", nargs="+", default=PACKAGES, help="which packages")
+    parser.add_argument("--table", type=Path, default=TABLE, help="where the table is written")
     parser.add_argument("--jobs", type=int, default=2, help="how many at a time")
     parser.add_argument("--work", type=Path, default=ROOT / ".mutants", help="folder for coverage")
     parser.add_argument("--seconds", type=float, default=300.0, help="time of tests for a mutant")
@@ -526,12 +541,12 @@ def main() -> None:
     options.work.mkdir(parents=True, exist_ok=True)
     coverage = Near(options.near) if options.near else Coverage(options.work)
     reasons = tomllib.loads(KNOWN.read_text(encoding="utf-8")) if KNOWN.exists() else {}
-    for package in PACKAGES:
+    for package in options.packages:
         coverage.measure(package)
     kept = options.work / "verdicts.json"
     is_continued = options.resume or options.survivors
     last = json.loads(kept.read_text()) if is_continued and kept.exists() else {}
-    mutants = random.Random(options.seed).sample(find_mutants(), options.number)
+    mutants = random.Random(options.seed).sample(find_mutants(options.packages), options.number)
     verdicts = {mutant: last[mutant.name] for mutant in mutants if mutant.name in last}
     left = [mutant for mutant in mutants if mutant not in verdicts]
     if options.survivors:
@@ -546,8 +561,8 @@ def main() -> None:
         kept.write_text(json.dumps({each.name: found for each, found in verdicts.items()}))
         took = perf_counter() - start
         print(f"{len(verdicts):4d} {took:6.0f} s  {verdict:11s} {mutant.key}", flush=True)
-    TABLE.write_text(write_table(verdicts, reasons, options), encoding="utf-8")
-    print(TABLE.read_text(encoding="utf-8"))
+    options.table.write_text(write_table(verdicts, reasons, options), encoding="utf-8")
+    print(options.table.read_text(encoding="utf-8"))
 
 
 if __name__ == "__main__":

@@ -73,7 +73,12 @@ def draw_data(sizes: Sizes) -> Data:
     data = law.sample(sizes.n_train + sizes.n_rows, random_state=0)
     train, test = data.iloc[: sizes.n_train], data.iloc[sizes.n_train :]
     X = train.drop(columns=law.target)
-    samplers = {"Gaussian": Gaussian(), "GaussianCopula": GaussianCopula(), "Mix": Mix()}
+    samplers = {
+        "Gaussian": Gaussian(),
+        "GaussianCopula": GaussianCopula(),
+        "Mix, one component": Mix(n_components=1),
+        "Mix, 8 components": Mix(n_components=8),
+    }
     fitted = {name: sampler.fit(X) for name, sampler in samplers.items()}
     rows = test.drop(columns=law.target)
     return Data(X, train[law.target], rows, test[law.target], fitted)

@@ -203,3 +203,24 @@ def test_noise_is_the_same_for_equal_seeds_and_shapes():
     assert noise.is_same(make())
     assert not noise.is_same(make(n_draws=4))
     assert not noise.is_same(make(seed=99))
+
+
+# Noise made ahead
+
+
+@kinds
+def test_noise_made_ahead_is_the_same(kind):
+    rows = np.arange(300, 900)
+    ahead, plain = make(kind), make(kind)
+    ahead.prepare(rows, 3)
+    assert len(ahead._chunks._values) == 3
+    assert np.array_equal(ahead(rows, 3), plain(rows, 3))
+
+
+@pytest.mark.parametrize(("n_rows", "n_made"), [(1, 1), (512, 2), (513, 0)])
+def test_noise_is_made_ahead_if_that_of_another_epoch_is_still_kept(monkeypatch, n_rows, n_made):
+    # Five chunks of 256 rows, 2 replicates and 3 features are kept.
+    monkeypatch.setattr(dsage.samplers.noise, "_KEPT_BYTES", 5 * 8 * 256 * 2 * 3)
+    noise = make()
+    noise.prepare(np.arange(n_rows), 1)
+    assert len(noise._chunks._values) == n_made

@@ -28,6 +28,19 @@ def row_slices(n_rows: int, n_bytes: int, max_bytes: int = MAX_BYTES) -> Iterato
         yield slice(start, min(start + size, n_rows))
 
 
+def as_slice(places: npt.NDArray[np.intp]) -> npt.NDArray[np.intp] | slice:
+    """Return consecutive, ascending places as a slice, which NumPy copies faster.
+
+    Examples
+    --------
+    >>> as_slice(np.array([3, 4, 5])), as_slice(np.array([3, 5]))
+    (slice(3, 6, None), array([3, 5]))
+    """
+    if len(places) and (np.diff(places) == 1).all():
+        return slice(int(places[0]), int(places[-1]) + 1)
+    return places
+
+
 def encoded_portions(layout: Layout, X: Any, n_rows: int) -> Iterator[npt.NDArray[np.float64]]:  # noqa: ANN401
     """Yield the rows of a table as matrices, portion by portion; see `Layout.encode`."""
     slices = list(row_slices(n_rows, 8 * len(layout.names)))

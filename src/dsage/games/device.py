@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,16 +18,22 @@ from dsage.models.affine import column_precision
 from dsage.models.torch_module import TorchPredictor
 from dsage.models.torch_tools import module_place, require_torch
 from dsage.samplers.base import Sampler
-from dsage.samplers.device.paths import DevicePaths, DeviceRows, DeviceTable
-from dsage.samplers.device.place import send_noise
+from dsage.samplers.device.paths import DeviceRows, DeviceTable
+from dsage.samplers.device.place import Copied, send_noise
 from dsage.samplers.noise import Noise
 from dsage.samplers.recent import Recent
 
 # Memory of an accelerator for draws, and the largest share of what is free.
 _BYTES, _SHARE = 2**31, 8
+# The part of it for what the prefixes of orderings have in common, which is computed once.
+_ORDERINGS_SHARE = 4
 _PAIRS = 2**18
 # Number of chunks that the device works on while the CPU processes the previous one.
 _AHEAD = 2
+
+
+Begun = tuple[slice, Callable[[], Any]]
+"""A chunk of prefixes, and a function that finishes their draws."""
 
 
 class Prefixes(NamedTuple):
@@ -184,6 +190,8 @@ class DeviceMeans:
             pending.append(found)
             if len(pending) > _AHEAD:
                 yield pending.popleft().get()
+        # What probably comes next, while the device works.
+        noise.prepare(asked.rows, epoch + 1)
         while pending:
             yield pending.popleft().get()
 
@@ -199,11 +207,10 @@ class DeviceMeans:
             here = slice(first, min(first + most_rows, n_rows))
             chosen = asked.rows[:, here]
             loaded = self._load(at, chosen, epoch, noise)
-            for some, paths in self._paths(loaded, asked, budget):
-                which, lengths = (part[some] for part in asked.prefixes)
-                means = self._means(paths.draw(which - which[0], lengths))
-                made = None
+            for some, draw in _one_ahead(self._begin(loaded, asked, budget)):
+                means, made = self._means(draw()), None
                 if loss is not None and tuple(means.shape[3:]) == loss.outputs:
+                    which = asked.prefixes.which[some]
                     own = chosen if len(chosen) == 1 else chosen[asked.sets[which]]
                     made = loss(means, own, is_coarse=is_coarse)
                 yield _Pending(self._model, some, here, means, made)
@@ -216,22 +223,21 @@ class DeviceMeans:
         )
 
     @staticmethod
-    def _paths(
-        loaded: DeviceRows, asked: Asked, budget: int
-    ) -> Iterator[tuple[slice, DevicePaths]]:
-        """Yield chunks of prefixes, with draws along their orderings from the first prefix on."""
-        prefixes = asked.prefixes
+    def _begin(loaded: DeviceRows, asked: Asked, budget: int) -> Iterator[Begun]:
+        """Begin to draw chunks of prefixes."""
+        which, lengths = asked.prefixes
+        if not len(which):
+            return
         most = max(1, budget // loaded.bytes_per_prefix)
-        most_orders = max(1, budget // loaded.bytes_per_ordering)
-        start = 0
-        while start < len(prefixes.which):
-            first = int(prefixes.which[start])
-            beyond = int(np.searchsorted(prefixes.which, first + most_orders))
-            some = slice(start, min(start + most, beyond))
-            last = int(prefixes.which[some.stop - 1])
-            here = slice(first, last + 1)
-            yield some, loaded.along(asked.orders[here], asked.sets[here])
-            start = some.stop
+        most_orders = max(1, budget // _ORDERINGS_SHARE // loaded.bytes_per_ordering)
+        end = int(which[-1]) + 1
+        for first in range(int(which[0]), end, most_orders):
+            here = slice(first, min(first + most_orders, end))
+            paths = loaded.along(asked.orders[here], asked.sets[here])
+            start, stop = np.searchsorted(which, [here.start, here.stop]).tolist()
+            for begin in range(start, stop, most):
+                some = slice(begin, min(begin + most, stop))
+                yield some, paths.begin(which[some] - first, lengths[some])
 
     def _budget(self) -> int:
         """Return the memory for draws at a time."""
@@ -240,9 +246,12 @@ class DeviceMeans:
         if device.type != "cuda":
             return self._max_bytes
         free, _ = torch.cuda.mem_get_info(device)
+        most = max(_BYTES, self._max_bytes)
+        if free >= most * _SHARE:
+            return most
         # Memory that torch still holds for deleted tensors is free, too.
         free += torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-        return int(min(max(_BYTES, self._max_bytes), max(free // _SHARE, 1)))
+        return int(min(most, max(free // _SHARE, 1)))
 
     def _means(self, draws: Any) -> Any:  # noqa: ANN401
         """Return the means (n_coalitions, n_rows, n_replicates, ...) of draws on the device.
@@ -276,17 +285,11 @@ class _Pending:
         self._model, self._some, self._here, self._means = model, some, here, means
         wanted = (means,) if made is None else made
         self._has_risks = made is not None
-        self._copies = [_copy(tensor) for tensor in wanted]
-        self._event = None
-        if means.device.type == "cuda":
-            self._event = require_torch("DeviceMeans").cuda.Event()
-            self._event.record()
+        self._copies = [Copied(tensor) for tensor in wanted]
 
     def get(self) -> Found:
         """Wait for the results and return them."""
-        if self._event is not None:
-            self._event.synchronize()
-        found = [copy.double().numpy() for copy in self._copies]
+        found = [copy.get().double().numpy() for copy in self._copies]
         if self._has_risks:
             risks, (are_fine,) = found
             if are_fine:
@@ -297,14 +300,15 @@ class _Pending:
         return Found(self._some, self._here, means, is_risk=False)
 
 
-def _copy(tensor: Any) -> Any:  # noqa: ANN401
-    """Return a copy on the CPU that may arrive later, if possible."""
-    if tensor.device.type != "cuda":
-        return tensor.cpu()
-    torch = require_torch("DeviceMeans")
-    copy = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
-    copy.copy_(tensor, non_blocking=True)
-    return copy
+def _one_ahead(begun: Iterator[Begun]) -> Iterator[Begun]:
+    """Yield what was begun, each after the next."""
+    last: Begun | None = None
+    for now in begun:
+        if last is not None:
+            yield last
+        last = now
+    if last is not None:
+        yield last
 
 
 def _bytes_per_row(at: DeviceTable, noise: Noise) -> int:

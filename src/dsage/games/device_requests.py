@@ -6,10 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dsage.data.portions import as_slice
 from dsage.games.base import Along, Coalitions, Mask, Orders, Request, Rows, prefixes
 from dsage.games.chunk import Chunk
 from dsage.games.device import Asked, DeviceMeans, Prefixes
 
+Place = tuple[int | slice | Rows, ...]
+"""Where an answer has a chunk: an ordering and its prefixes, or coalitions."""
 # Sets of rows are filled up to the size of the largest, if they have at least this share of it.
 _LEAST_SHARE = 0.75
 
@@ -55,7 +58,7 @@ class Merged:
             np.repeat(np.arange(len(requests)), counts),
         )
 
-    def find(self, ordering: int, chunk: Chunk) -> tuple[int, tuple[int | Rows, ...], Chunk]:
+    def find(self, ordering: int, chunk: Chunk) -> tuple[int, Place, Chunk]:
         """Return the request of an ordering, where its answer has a chunk, and its own part of it.
 
         The rows that a set was filled up with are left out.
@@ -65,7 +68,8 @@ class Merged:
         stop = min(chunk.here.stop, len(request.rows))
         here = slice(chunk.here.start, max(chunk.here.start, stop))
         part = chunk._replace(here=here, means=chunk.means[:, : here.stop - here.start])
-        return number, (own, chunk.at) if isinstance(request, Along) else (np.array([own]),), part
+        is_path = isinstance(request, Along)
+        return number, (own, as_slice(chunk.at)) if is_path else (np.array([own]),), part
 
     def known(self, ordering: int, lengths: Rows) -> Mask:
         """Return the features of prefixes of an ordering, (n_prefixes, n_features)."""

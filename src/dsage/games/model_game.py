@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dsage._check import refusal
+from dsage.data.portions import as_slice
 from dsage.games.base import Along, Floats, Mask, Orders, Request, Rows, prefixes
 from dsage.games.device_requests import Merged, can_merge
 from dsage.games.expected import Expected
@@ -149,7 +150,7 @@ class ModelGame(Expected):
         chunks = self._paths(orders, rows, epoch, needed, with_loss=with_loss)
         for number, (at, here, drawn, noise, is_risk) in chunks:
             if is_risk:
-                out[number, at, here] = drawn
+                out[number, as_slice(at), here] = drawn
                 continue
             means = drawn
             if self._redraws:

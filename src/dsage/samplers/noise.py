@@ -12,6 +12,7 @@ from scipy.stats import qmc
 
 from dsage._check import check_count, check_member
 from dsage._random import Streams
+from dsage.data.portions import as_slice
 from dsage.samplers.recent import Recent
 from dsage.samplers.sobol import load_table
 
@@ -71,8 +72,8 @@ class Noise:
             # Before any work that a user might interrupt.
             load_table()
         n_numbers = self.n_replicates * (1 if kind == "sobol" else self.n_draws) * self.n_features
-        n_kept = max(1, _KEPT_BYTES // (8 * _CHUNK * n_numbers))
-        self._chunks: Recent[Floats | Digits] = Recent(n_kept)
+        self._n_kept = max(1, _KEPT_BYTES // (8 * _CHUNK * n_numbers))
+        self._chunks: Recent[Floats | Digits] = Recent(self._n_kept)
 
     def is_same(self, other: Noise) -> bool:
         """Return whether another one has the same uniforms."""
@@ -93,6 +94,15 @@ class Noise:
             noise[at] = uniforms.reshape(len(at), n_draws, self.n_features)
         return np.maximum(noise, SMALLEST, out=noise)
 
+    def prepare(self, rows: npt.NDArray[np.intp], epoch: int) -> None:
+        """Make the noise of rows ahead, if it can be kept beside that of another epoch."""
+        if self.kind == "sobol":
+            self._net(epoch)
+        numbers = np.unique(rows // _CHUNK).tolist()
+        if 2 * len(numbers) <= self._n_kept:
+            for number in numbers:
+                self._chunks.get((epoch, number), partial(self._make_chunk, epoch, number))
+
     def parts(self, rows: npt.NDArray[np.intp], epoch: int) -> tuple[Parts, Digits | None]:
         """Return the components of the noise of rows.
 
@@ -105,7 +115,7 @@ class Noise:
         shape = (self.n_replicates, 1 if is_net else self.n_draws, self.n_features)
         found: Parts = np.empty((len(rows), *shape), np.uint64 if is_net else np.float64)
         for at, part in self._parts(rows, epoch):
-            found[at] = part
+            found[as_slice(at)] = part
         return found, self._net(epoch) if is_net else None
 
     def _parts(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -103,9 +104,12 @@ class DeviceCopula(DeviceGaussian):
     ) -> None:
         super().__init__(normal, layout, place)
         self._to_latent = to_latent
-        sent = (place.round(place.send(part)) for part in (values.knots, values.values))
-        self._knots, self._values = sent
-        self._slopes = place.round(place.send(values.slopes))
+        self._knots = place.round(place.send(values.knots))
+        # A line for each piece, with constants below the first and above the last knot.
+        slopes = np.pad(values.slopes, ((0, 0), (1, 0)))
+        starts = np.pad(values.values, ((0, 0), (1, 0)), mode="edge")
+        starts -= slopes * np.append(values.knots[0], values.knots)
+        self._lines = place.round(place.send(np.stack([slopes, starts], axis=2)))
 
     def latent(self, matrix: Floats) -> Floats:
         """Return the normal scores of rows."""
@@ -114,16 +118,12 @@ class DeviceCopula(DeviceGaussian):
     def finish(self, draws: Any) -> Any:  # noqa: ANN401
         """Turn normal scores into values."""
         torch = require_torch("draws on a device")
-        n_features, n_knots = self._values.shape
-        points = draws.clamp_(self._knots[0], self._knots[-1])
-        at = torch.searchsorted(self._knots, points, right=True, out_int32=True).sub_(1)
-        flat = points.view(-1)
+        n_features, n_pieces, _ = self._lines.shape
         # Positions of 32 bits, which plain indexing would copy to 64.
-        flat.sub_(self._knots.index_select(0, at.view(-1)))
-        at += n_knots * torch.arange(n_features, device=at.device, dtype=at.dtype)
-        flat.mul_(self._slopes.view(-1).index_select(0, at.view(-1)))
-        flat.add_(self._values.view(-1).index_select(0, at.view(-1)))
-        return points
+        at = torch.searchsorted(self._knots, draws, right=True, out_int32=True)
+        at += n_pieces * torch.arange(n_features, device=at.device, dtype=at.dtype)
+        lines = self._lines.view(-1, 2).index_select(0, at.view(-1)).view(*at.shape, 2)
+        return torch.addcmul(lines[..., 1], draws, lines[..., 0], out=draws)
 
 
 class GaussianTable(DeviceTable):
@@ -203,7 +203,10 @@ class GaussianPaths(DevicePaths):
         self._whitened = place.round(whitened.contiguous())
         self._weights = place.round(weights.contiguous())
 
-    def _draw(self, which: Any, lengths: Any, is_known: Any) -> Any:  # noqa: ANN401, ARG002
+    def _begin(self, which: Any, lengths: Any, is_known: Any) -> Callable[[], Any]:  # noqa: ANN401, ARG002
+        return partial(self._draw, which, is_known)
+
+    def _draw(self, which: Any, is_known: Any) -> Any:  # noqa: ANN401
         torch = require_torch("draws on a device")
         rows, place = self.rows, self.rows.at.place
         n_rows, n_draws, n_features = rows.shape

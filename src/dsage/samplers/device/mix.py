@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +15,7 @@ from dsage.models.torch_tools import require_torch
 from dsage.samplers.checks import Floats, Ints
 from dsage.samplers.conditioning import GRID
 from dsage.samplers.device.paths import DevicePaths, DeviceRows, DeviceSampler, DeviceTable
-from dsage.samplers.device.place import Place, to_scores
+from dsage.samplers.device.place import Copied, Place, to_scores
 
 if TYPE_CHECKING:
     from dsage.samplers.mix.em import Components
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 
 _FAR = 128.0  # standard deviations: as on the CPU, values beyond count as so far
 _SMALLEST = 2.0**-54  # uniforms are kept off 0 and 1
+_CELLS = 2**24  # numbers of an array
 
 
 class DeviceMix(DeviceSampler):
@@ -50,8 +54,30 @@ class DeviceMix(DeviceSampler):
         self.log_weights = place.send(np.log(components.weights))
         self.means = place.send(components.means)
         self.covariances = place.send(components.covariances)
-        self.to_values = _Lines(margins, place)
+        # Straight lines are part of the factors and of the means.
+        is_straight = all(len(knots) == 2 for knots in margins.knots)
+        slopes, starts = _pieces(margins)
+        slope, start = (slopes[:, 0], starts[:, 0]) if is_straight else (1.0, 0.0)
+        self.curves = None if is_straight else _Curves(margins, place)
+        self.slopes = place.send(np.broadcast_to(slope, components.means.shape[1]))
+        self.centers = place.round(place.send(components.means * slope + start))
         self.n_components, self.n_numbers = map(int, components.means.shape)
+
+    def are_near(self, scores: Any) -> bool:  # noqa: ANN401
+        """Return whether rows (n_rows, n_numbers) are within `_FAR` of all components.
+
+        Their distance in standard deviations is the length of z, in any ordering of the numbers, so
+        that this also bounds each element of z.
+        """
+        torch = require_torch("draws on a device")
+        factors = torch.linalg.cholesky_ex(self.covariances).L
+        n_at_once = max(1, _CELLS // (self.n_components * self.n_numbers))
+        farthest = scores.new_zeros(())
+        for rows in scores.split(n_at_once):
+            rest = (rows - self.means[:, None]).transpose(1, 2)
+            z = torch.linalg.solve_triangular(factors, rest, upper=False)
+            farthest = torch.maximum(farthest, z.square().sum(dim=1).amax())
+        return bool(farthest < (0.99 * _FAR) ** 2)
 
     def load(self, X: Any) -> MixTable:  # noqa: ANN401
         """Send rows (n_rows, n_features) to the device."""
@@ -68,9 +94,11 @@ class MixTable(DeviceTable):
     def __init__(self, sampler: DeviceMix, matrix: Floats, scores: Floats) -> None:
         super().__init__(sampler, matrix)
         self._scores = sampler.place.send(scores)
+        self._are_near = sampler.are_near(self._scores)
 
     def _pick(self, at: Any, noise: Any) -> MixRows:  # noqa: ANN401
-        return MixRows(self.at, self.shown[at.to(self.shown.device)], self._scores[at], noise)
+        shown = self.shown[at.to(self.shown.device)]
+        return MixRows(self.at, shown, self._scores[at], noise, are_near=self._are_near)
 
 
 class MixRows(DeviceRows):
@@ -78,9 +106,17 @@ class MixRows(DeviceRows):
 
     at: DeviceMix
 
-    def __init__(self, sampler: DeviceMix, shown: Any, known: Any, noise: Any) -> None:  # noqa: ANN401
+    def __init__(
+        self,
+        sampler: DeviceMix,
+        shown: Any,  # noqa: ANN401
+        known: Any,  # noqa: ANN401
+        noise: Any,  # noqa: ANN401
+        *,
+        are_near: bool,
+    ) -> None:
         super().__init__(sampler, tuple(noise.shape))
-        self.shown, self.known = shown, known
+        self.shown, self.known, self.are_near = shown, known, are_near
         self.choosing = noise[..., 0].contiguous()
         self.scores = sampler.place.round(to_scores(noise))
 
@@ -95,10 +131,9 @@ class MixRows(DeviceRows):
         """Memory of the draws for a prefix, and of their inputs."""
         n_rows, n_draws, n_features = self.shape
         size = self.at.place.n_bytes
-        n_cells = n_rows * n_draws
-        return (
-            7 * size * n_cells * n_features + 8 * n_rows * 5 * self.at.n_components + 64 * n_cells
-        )
+        n_cells, n_copies = n_rows * n_draws, 5 if self.at.curves is None else 7
+        of_cells = (n_copies * size * n_features + 64) * n_cells
+        return of_cells + 8 * n_rows * 5 * self.at.n_components
 
     def _along(self, orders: Ints, sets: Ints) -> MixPaths:
         return MixPaths(self, orders, sets)
@@ -125,7 +160,7 @@ class MixPaths(DevicePaths):
         own = rows.known[self._sets].transpose(1, 2)
         known = torch.take_along_dim(own, order[:, :, None], dim=1)
         rest = known[:, None] - at.means[:, order].transpose(0, 1)[:, :, :, None]
-        z = _whiten(factors, rest)
+        z = _whiten(factors, rest, are_near=rows.are_near)
         diagonals = torch.diagonal(factors, dim1=2, dim2=3)
         steps = -0.5 * z.square() - diagonals.log()[:, :, :, None]
         self._logs = torch.nn.functional.pad(steps.cumsum(dim=2), (0, 0, 1, 0))
@@ -139,26 +174,46 @@ class MixPaths(DevicePaths):
         self._z = place.round(sorted_z.contiguous())
         numbers = torch.arange(len(orders), device=order.device)[:, None, None]
         weights = factors.transpose(1, 3)[numbers, position[:, :, None], position[:, None, :]]
+        weights = weights * at.slopes[:, None]
         # (n_orderings, n_in, n_out, n_components) before.
         self._weights = place.round(weights.movedim(3, 1).contiguous())
 
-    def _draw(self, which: Any, lengths: Any, is_known: Any) -> Any:  # noqa: ANN401
+    def _begin(self, which: Any, lengths: Any, is_known: Any) -> Callable[[], Any]:  # noqa: ANN401
+        n_components = self.rows.at.n_components
+        if n_components == 1:
+            left = self._of_sets(self.rows.choosing, which)
+            return partial(self._draw, which, is_known, left, None)
+        chosen, left = self._choose(which, lengths)
+        groups = (which[:, None, None] * n_components + chosen).to(self.rows.at.place.device)
+        sorted_groups = _Sorted(groups, len(self.orders) * n_components)
+        return partial(self._draw, which, is_known, left, sorted_groups)
+
+    def _draw(self, which: Any, is_known: Any, left: Any, groups: _Sorted | None) -> Any:  # noqa: ANN401
         torch = require_torch("draws on a device")
         rows, at, place = self.rows, self.rows.at, self.rows.at.place
-        n_rows = rows.shape[0]
-        chosen, left = self._choose(which, lengths)
-        known = is_known.to(place.device)[:, None, None, :]
-        groups = (which[:, None, None] * at.n_components + chosen).to(place.device)
-        each = torch.arange(n_rows, device=place.device)[:, None]
-        z = self._z.view(-1, at.n_numbers)[groups * n_rows + each]
+        which, known = which.to(place.device), is_known.to(place.device)[:, None, None, :]
+        noise = torch.where(known, self._known(which, groups), self._of_sets(rows.scores, which))
         # The noise of the first column has chosen the component; its remainder draws the column.
-        scores = self._of_sets(rows.scores, which).expand(len(which), -1, -1, -1).clone()
-        scores[..., 0] = place.round(to_scores(left))
-        drawn = self._multiply(torch.where(known, z, scores), groups)
-        drawn += place.round(at.means)[chosen.to(place.device)]
-        values = at.to_values(drawn)
+        rest = place.round(to_scores(left.clamp(_SMALLEST, 1.0 - _SMALLEST)))
+        noise[..., 0] = torch.where(known[..., 0], noise[..., 0], rest)
+        if groups is None:
+            flat = noise.view(len(which), math.prod(rows.shape[:2]), at.n_numbers)
+            values = torch.matmul(flat, self._weights[which, 0]).add_(at.centers).view(noise.shape)
+        else:
+            values = self._multiply(noise, groups)
+        if at.curves is not None:
+            values = at.curves(values)
         shown = self._of_sets(rows.shown, which)[:, :, None, :]
         return torch.where(known, shown, values).to(place.dtype)
+
+    def _known(self, which: Any, groups: _Sorted | None) -> Any:  # noqa: ANN401
+        """Return z of the rows, given the components of their draws; (n_prefixes, n_rows, ...)."""
+        if groups is None:
+            return self._z[which].transpose(1, 2)
+        torch = require_torch("draws on a device")
+        n_rows = self._z.shape[2]
+        each = torch.arange(n_rows, device=self._z.device)[:, None]
+        return self._z.view(-1, self._z.shape[3])[groups.numbers * n_rows + each]
 
     def _choose(self, which: Any, lengths: Any) -> tuple[Any, Any]:  # noqa: ANN401
         """Return components (n_prefixes, n_rows, n_draws), and the remainder of their noise."""
@@ -174,81 +229,104 @@ class MixPaths(DevicePaths):
         low = torch.where(chosen > 0, low, 0.0)
         width = torch.gather(shares, 2, chosen)
         left = (u - low) / torch.where(width > 0, width, 1.0)
-        return chosen, left.clamp_(_SMALLEST, 1.0 - _SMALLEST)
+        return chosen, left
 
-    def _multiply(self, scores: Any, groups: Any) -> Any:  # noqa: ANN401
+    def _multiply(self, scores: Any, groups: _Sorted) -> Any:  # noqa: ANN401
         """Return the products of scores (..., n_numbers) with the factors of their groups.
 
-        The sizes of the groups are waited for once, whatever the number of prefixes is.
+        The means of the groups are added.
         """
         torch = require_torch("draws on a device")
-        flat, n_numbers = groups.reshape(-1), scores.shape[-1]
+        centers, n_numbers = self.rows.at.centers, scores.shape[-1]
         weights = self._weights.view(-1, n_numbers, n_numbers)
-        ordered, order = torch.sort(flat)
-        ends = torch.searchsorted(
-            ordered, torch.arange(len(weights), device=flat.device), right=True
-        ).tolist()
-        gathered = scores.reshape(-1, n_numbers)[order]
+        gathered = scores.view(-1, n_numbers)[groups.order]
         products = torch.empty_like(gathered)
-        start = 0
-        for weight, end in zip(weights, ends, strict=True):
-            if end > start:
-                torch.matmul(gathered[start:end], weight, out=products[start:end])
-            start = end
-        gathered[order] = products
+        for number, some in groups.parts():
+            center = centers[number % len(centers)]
+            torch.addmm(center, gathered[some], weights[number], out=products[some])
+        gathered[groups.order] = products
         return gathered.view(scores.shape)
 
 
-class _Lines:
+class _Sorted:
+    """The places of equal numbers of groups, and how many there are, on their way from a device.
+
+    Parameters
+    ----------
+    numbers : int tensor
+        The groups of cells.
+    n_groups : int
+        How many groups there may be.
+
+    Attributes
+    ----------
+    order : int tensor of shape (n_cells,)
+        The places of cells, group after group.
+    """
+
+    def __init__(self, numbers: Any, n_groups: int) -> None:  # noqa: ANN401
+        torch = require_torch("draws on a device")
+        self.numbers = numbers
+        ordered, self.order = torch.sort(numbers.view(-1))
+        every = torch.arange(n_groups, device=numbers.device)
+        self._ends = Copied(torch.searchsorted(ordered, every, right=True))
+
+    def parts(self) -> Iterator[tuple[int, slice]]:
+        """Yield the groups that have cells, with the slices of these in `order`."""
+        start = 0
+        for number, end in enumerate(self._ends.get().tolist()):
+            if end > start:
+                yield number, slice(start, end)
+            start = end
+
+
+class _Curves:
     """Piecewise linear maps of numbers from the scale of the mixture; see :class:`Margins`."""
 
     def __init__(self, margins: Margins, place: Place) -> None:
-        self._place = place
-        n_knots = max((len(knots) for knots in margins.knots), default=2)
-        self._is_line = n_knots == 2
-        slopes = [
-            np.diff(knots) / np.diff(scores)
-            for knots, scores in zip(margins.knots, margins.scores, strict=True)
-        ]
-
-        def pad(parts: Any, size: int, fill: float | None) -> Any:  # noqa: ANN401
-            """Return arrays side by side, (n_numbers, size), on the device."""
-            out = np.zeros((len(margins.knots), size))
-            for line, part in zip(out, parts, strict=True):
-                line[:] = part[-1] if fill is None else fill
-                line[: min(len(part), size)] = part[:size]
-            return place.round(place.send(out))
-
+        slopes, starts = _pieces(margins)
         # The first and the last piece extend beyond the knots.
-        inner = [scores[1:-1] for scores in margins.scores]
-        self._inner = pad(inner, max(n_knots - 2, 1), np.inf)
-        self._starts = pad(margins.scores, n_knots - 1, None)
-        self._values = pad(margins.knots, n_knots - 1, None)
-        self._slopes = pad(slopes, n_knots - 1, None)
+        inner = np.full((len(slopes), slopes.shape[1] - 1), np.inf)
+        for line, scores in zip(inner, margins.scores, strict=True):
+            line[: len(scores) - 2] = scores[1:-1]
+        self._inner = place.round(place.send(inner))
+        self._lines = place.round(place.send(np.stack([slopes, starts], axis=2)))
 
     def __call__(self, scores: Any) -> Any:  # noqa: ANN401
-        """Return values of scores (..., n_numbers), maybe in place."""
+        """Return values of scores (..., n_numbers)."""
         torch = require_torch("draws on a device")
-        if self._is_line:
-            starts, slopes, values = (x[:, 0] for x in (self._starts, self._slopes, self._values))
-            return scores.sub_(starts).mul_(slopes).add_(values)
-        shape, n_numbers = scores.shape, scores.shape[-1]
-        columns = scores.reshape(-1, n_numbers).T.contiguous()
-        piece = torch.searchsorted(self._inner, columns)
-        columns.sub_(torch.gather(self._starts, 1, piece))
-        columns.mul_(torch.gather(self._slopes, 1, piece))
-        columns.add_(torch.gather(self._values, 1, piece))
-        return columns.T.reshape(shape)
+        n_numbers, n_pieces, _ = self._lines.shape
+        columns = scores.view(-1, n_numbers).T.contiguous()
+        at = torch.searchsorted(self._inner, columns, out_int32=True)
+        at += n_pieces * torch.arange(n_numbers, device=at.device, dtype=at.dtype)[:, None]
+        lines = self._lines.view(-1, 2).index_select(0, at.view(-1)).view(*at.shape, 2)
+        values = torch.addcmul(lines[..., 1], columns, lines[..., 0], out=columns)
+        return values.T.reshape(scores.shape)
 
 
-def _whiten(factors: Any, rest: Any) -> Any:  # noqa: ANN401
+def _pieces(margins: Margins) -> tuple[Floats, Floats]:
+    """Return slopes of the pieces of maps from scores to values, and their values at zero.
+
+    Both have shape (n_numbers, most pieces of a number).
+    """
+    shape = len(margins.knots), max(len(knots) for knots in margins.knots) - 1
+    slopes, starts = np.zeros(shape), np.zeros(shape)
+    for at, (knots, scores) in enumerate(zip(margins.knots, margins.scores, strict=True)):
+        found = np.diff(knots) / np.diff(scores)
+        slopes[at, : len(found)] = found
+        starts[at, : len(found)] = knots[:-1] - found * scores[:-1]
+    return slopes, starts
+
+
+def _whiten(factors: Any, rest: Any, *, are_near: bool) -> Any:  # noqa: ANN401
     """Return z of rows, (..., n_numbers, n_rows), number after number, as far as they may be.
 
-    `rest`, which is changed, are the rows without the means, in the same shape.
+    `rest`, which is changed, are the rows without the means, in the same shape. Rows that are known
+    to be near need not be waited for.
     """
     torch = require_torch("draws on a device")
     z = torch.linalg.solve_triangular(factors, rest, upper=False)
-    if not bool((z.abs() > _FAR).any()):
+    if are_near or not bool((z.abs() > _FAR).any()):
         return z
     for at in range(rest.shape[2]):
         now = torch.div(rest[:, :, at], factors[:, :, at, at, None], out=z[:, :, at])

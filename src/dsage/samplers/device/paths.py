@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -139,6 +140,13 @@ class DevicePaths(ABC):
 
         Both have shape (n_prefixes,); the result is (n_prefixes, n_rows, n_draws, n_features).
         """
+        return self.begin(which, lengths)()
+
+    def begin(self, which: Any, lengths: Any) -> Callable[[], Any]:  # noqa: ANN401
+        """Return a function that finishes `draw`.
+
+        If it is called after other work was submitted, it need not wait for the device.
+        """
         numbers, sizes = np.asarray(which, np.intp), np.asarray(lengths, np.intp)
         n_features = self.orders.shape[1]
         if sizes.size and not 0 <= sizes.min() <= sizes.max() <= n_features:
@@ -146,14 +154,13 @@ class DevicePaths(ABC):
             advice = "There are no more features"
             raise refusal("lengths", f"from 0 to {n_features}", odd, advice)
         place = self.rows.at.place
-        at = place.send(numbers)
-        is_known = self._position[at] < place.send(sizes)[:, None]
-        return self._draw(at, place.send(sizes), is_known)
+        at, sent = place.send(numbers), place.send(sizes)
+        return self._begin(at, sent, self._position[at] < sent[:, None])
 
     def _of_sets(self, tensor: Any, which: Any) -> Any:  # noqa: ANN401
         """Return the values of sets of rows, (n_sets, ...), by prefix; one set is not copied."""
         return tensor if self.rows.n_sets == 1 else tensor[self._sets[which].to(tensor.device)]
 
     @abstractmethod
-    def _draw(self, which: Any, lengths: Any, is_known: Any) -> Any:  # noqa: ANN401
-        """Draw prefixes, whose known features are marked, (n_prefixes, n_features)."""
+    def _begin(self, which: Any, lengths: Any, is_known: Any) -> Callable[[], Any]:  # noqa: ANN401
+        """Begin to draw prefixes, whose known features are marked, (n_prefixes, n_features)."""

@@ -47,11 +47,15 @@ class Place:
         self.near = torch.device("cpu") if self.device.type == "mps" else self.device
 
     def send(self, values: npt.ArrayLike) -> Any:  # noqa: ANN401
-        """Return an array as a tensor of the same type where double precision is computed."""
+        """Return an array as a tensor of the same type where double precision is computed.
+
+        The array is read before this returns, without waiting for earlier work of the device.
+        """
         torch = require_torch("draws on a device")
         array = np.ascontiguousarray(values)
         # Tensors cannot share read-only memory.
-        return torch.from_numpy(array if array.flags.writeable else array.copy()).to(self.near)
+        tensor = torch.from_numpy(array if array.flags.writeable else array.copy())
+        return tensor.to(self.near, non_blocking=self.near.type == "cuda")
 
     def round(self, tensor: Any) -> Any:  # noqa: ANN401
         """Return a tensor on the device, floats in the precision in which draws are computed."""
@@ -59,6 +63,33 @@ class Place:
             # Before the copy, which then has half the bytes.
             tensor = tensor.to(self.computed)
         return tensor.to(self.device)
+
+
+class Copied:
+    """A tensor on its way from a device to the CPU, which waits only when it is needed.
+
+    Parameters
+    ----------
+    tensor : torch.Tensor
+        The tensor on the device.
+    """
+
+    def __init__(self, tensor: Any) -> None:  # noqa: ANN401
+        torch = require_torch("draws on a device")
+        self._event = None
+        if tensor.device.type != "cuda":
+            self._copy = tensor.cpu()
+            return
+        self._copy = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
+        self._copy.copy_(tensor, non_blocking=True)
+        self._event = torch.cuda.Event()
+        self._event.record(torch.cuda.current_stream(tensor.device))
+
+    def get(self) -> Any:  # noqa: ANN401
+        """Wait for the tensor and return it."""
+        if self._event is not None:
+            self._event.synchronize()
+        return self._copy
 
 
 def send_noise(noise: Noise, rows: Ints, epoch: int, place: Place) -> Any:  # noqa: ANN401

@@ -221,10 +221,10 @@ def test_a_new_worker_gets_the_payload_and_only_its_own_tasks_again(tasks):
 def test_what_is_lost_is_submitted_again_after_half_a_second(tasks, kind):
     from distributed import CancelledError
 
-    tasks.client.losses = [CancelledError() if kind == "tasks" else OSError()] * 6
+    tasks.client.losses = [CancelledError() if kind == "tasks" else OSError()] * 7
     results(tasks, list("ab"))
-    assert tasks.time.now == pytest.approx(1003.0)
-    assert len(tasks.entered) == 7
+    assert tasks.time.now == pytest.approx(1003.5)
+    assert len(tasks.entered) == 8
 
 
 def test_eight_losses_are_an_error(tasks):

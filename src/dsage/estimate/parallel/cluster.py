@@ -59,15 +59,17 @@ class Cluster:
         because a worker died, and must return the same result. The empty tuple is a valid task.
         """
         found: dict[int, Any] = {}
-        for _ in range(_MOST_LOSSES):
-            left = {at: task for at, task in enumerate(tasks) if at not in found}
-            if not left:
-                return [found[at] for at in range(len(tasks))]
+        n_attempts = 0
+        while left := {at: task for at, task in enumerate(tasks) if at not in found}:
+            if n_attempts == _MOST_LOSSES:
+                advice = "All workers died repeatedly: check their logs and their memory"
+                condition = "one whose workers stay alive"
+                raise _broken("cluster", condition, f"{_MOST_LOSSES} losses", advice)
             # Within a task of the same cluster, this frees its place for others.
             with self._backend.retrieval_context():
                 found |= self._attempt(work, token, payload, left)
-        advice = "All workers died repeatedly: check their logs and their memory"
-        raise _broken("cluster", "one whose workers stay alive", f"{_MOST_LOSSES} losses", advice)
+            n_attempts += 1
+        return [found[at] for at in range(len(tasks))]
 
     def _attempt(
         self, work: Work, token: str, payload: Payload, tasks: dict[int, Any]

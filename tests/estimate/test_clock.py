@@ -138,6 +138,8 @@ def test_without_a_limit_no_unit_ends(clock, time):
         (1.0, 0.42, (2, 20), 1, False),
         (1.0, 0.43, (2, 20), 1, True),
         (0.0, 0.94, (2, 20), 2, False),
+        # Exactly at the limit.
+        (0.0, 2.375, (1, 2), 1, False),
         # Less than a tenth of the unit counts only after a tenth of the limit.
         (0.0, 0.9, (1, 20), 1, False),
         (0.0, 1.1, (1, 20), 1, True),

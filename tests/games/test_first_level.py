@@ -20,3 +20,9 @@ def test_a_first_level_leaves_what_it_does_not_resemble(by_row):
     assert 0.1 < found[3] < 1.0
     # Nothing varies, so that nothing can be explained.
     assert _shares_left(flat, (same,), by_row=by_row) == [1.0]
+
+
+def test_rows_that_cancel_each_other_give_no_slope():
+    signs = np.tile([1.0, -1.0], 15)
+    opposed = TableGame(RNG.integers(-5, 6, size=(16, 1)) * signs)
+    assert _shares_left(TableGame(TABLE[:, :10]), (TableGame(opposed.table[:, :10]),)) == [1.0]

@@ -291,3 +291,11 @@ def test_terms_count_from_eight_times_what_chance_explains(ratio, is_kept):
     assert control._terms[1].any() == is_kept
     assert control._terms[2].any()
     assert not control._terms[[0, 3]].any()
+
+
+def test_there_is_none_if_its_terms_would_take_too_much_memory(monkeypatch):
+    n_bytes = 8 * 60 * 4
+    monkeypatch.setattr("dsage.games.row_control._MOST_BYTES", n_bytes)
+    assert LossGame(bent, MARGINAL, X, Y, loss="squared_error")._row_control is not None
+    monkeypatch.setattr("dsage.games.row_control._MOST_BYTES", n_bytes - 1)
+    assert LossGame(bent, MARGINAL, X, Y, loss="squared_error")._row_control is None

@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -229,3 +231,29 @@ def test_units_that_were_computed_ahead_change_no_bit(game):
     assert not ahead._ready
     ahead.prepare(lambda: True)
     assert not ahead._ready
+
+
+@pytest.mark.parametrize(
+    ("n_columns", "batch_size", "at_once"),
+    [(1, 2, 64), (64, 2, 64), (65, 2, 62), (200, 2, 6), (200, 5, 2), (2000, 2, 2)],
+)
+def test_fewer_orderings_of_many_columns_are_added_at_a_time(n_columns, batch_size, at_once):
+    # As many as have 2**19 cells of matrices, 128 at most, but two units at least.
+    made = Control([], SimpleNamespace(batch_size=batch_size), n_columns)
+    assert made.at_once == at_once
+
+
+def test_slopes_are_those_of_a_regression_on_the_next_game(game):
+    walk, rng = walk_of(game, "plain"), np.random.default_rng(0)
+    walks = [walk, lambda orders: 5.0 - 0.25 * walk(orders), lambda orders: walk(orders) ** 2]
+    made = Control([*walks, np.zeros_like], as_orderings("uniform", NAMES, Streams(0)), 5)
+    made.refine(1e9, 0)
+    slopes = made.state()["slopes"]
+    # A constant that all orderings have in common counts for nothing.
+    np.testing.assert_allclose(slopes[0], -4.0)
+    orders = np.array([rng.permutation(5) for _ in range(4000)])
+    value, square = (each(orders) for each in walks[1:])
+    off = square - square.mean(axis=0)
+    expected = (value * off).sum() / (off**2).sum()
+    np.testing.assert_allclose(slopes[1], expected, rtol=0.3)
+    assert slopes[2:].tolist() == [0.0, 0.0]

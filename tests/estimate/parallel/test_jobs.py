@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPRegressor
 
 from dsage import Graph
+from dsage._check import DsageWarning, warn
 from dsage.estimate import NOrderings, as_stopping, run
 from dsage.estimate.accumulate.control import Control
 from dsage.estimate.parallel import work as work_module
@@ -326,3 +327,29 @@ def test_other_warnings_of_workers_are_given_once_for_each_place(recwarn):
     jobs._warn([again, other])
     assert [str(each.message) for each in recwarn] == ["odd rows"] * 2
     assert {each.category for each in recwarn} == {RuntimeWarning}
+
+
+def _warn_twice():
+    warnings.warn("foreign", UserWarning, stacklevel=1)
+    warn("ours")
+
+
+def test_the_main_thread_records_all_warnings_and_other_threads_only_our_own():
+    with work_module._record_warnings() as here:
+        _warn_twice()
+    (text, kind, where), ours = here
+    assert (text, kind, where[0]) == ("foreign", UserWarning, __file__)
+    assert where[1] > 0
+    assert (ours[0], ours[1]) == ("ours", DsageWarning)
+    there = []
+
+    def collect():
+        with work_module._record_warnings() as found:
+            _warn_twice()
+        there.extend(found)
+
+    with pytest.warns(UserWarning, match="foreign"):
+        thread = threading.Thread(target=collect)
+        thread.start()
+        thread.join()
+    assert there == [("ours", DsageWarning, ("ours", 0))]

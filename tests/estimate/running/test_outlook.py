@@ -201,3 +201,22 @@ def test_in_a_terminal_the_bar_goes_to_stderr(capsys):
     out, err = capsys.readouterr()
     assert out == ""
     assert "50%" in err
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.94, "0.9 s"),
+        (1.0, "1 s"),
+        (89.4, "89 s"),
+        (90.0, "2 min"),
+        (89.4 * 60, "89 min"),
+        (90 * 60.0, "1.5 h"),
+    ],
+)
+def test_durations_have_the_unit_that_suits_them(seconds, text):
+    assert describe(_after(seconds)) == f"about {text} left"
+
+
+def _after(seconds):
+    return Outlook(None, None, 100, 300, None, 0.0, seconds)

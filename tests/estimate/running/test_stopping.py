@@ -266,3 +266,55 @@ def test_any_of_refuses_what_is_not_a_rule():
         AnyOf([60])
     with pytest.raises(ValueError, match="rules must be at least one"):
         AnyOf([])
+
+
+@pytest.mark.parametrize(
+    ("se", "text"),
+    [(999.4, "999"), (1000.0, "1,000"), (12_345.6, "12,346"), (999_999_999.0, "999,999,999"),
+     (1e9, "1e+09"), (1.5e9, "1.5e+09"), (0.012345, "0.0123")],
+)  # fmt: skip
+def test_errors_have_three_digits_or_are_whole_numbers(se, text):
+    reason = StopReason(StopKind.ABSOLUTE, {"se": se, "allowed": 2.0})
+    assert str(reason) == f"the largest standard error, {text}, is within 2"
+
+
+@pytest.mark.parametrize(
+    ("numbers", "text"),
+    [
+        ({"spread": 3.1, "largest": 30.0}, "2.42 % of the range of the values"),
+        (
+            {"spread": 2.9, "largest": 30.0},
+            "0.25 % of the largest value, and the values hardly differ",
+        ),
+        ({"spread": 3.0, "largest": 30.0}, "2.5 % of the range of the values"),
+        ({"spread": 3.0, "largest": 30.0, "n_features": 1}, "2.5 % of the value"),
+        ({"se": 0.0, "spread": 3.0, "largest": 30.0}, None),
+    ],
+)
+def test_a_tolerance_is_told_as_a_share_of_the_range_or_of_the_largest_value(numbers, text):
+    given = {"se": 0.075, "allowed": 0.1, "n_features": 3} | numbers
+    found = str(StopReason(StopKind.TOLERANCE, given))
+    if text is None:
+        assert found == "the standard errors are zero"
+    else:
+        assert found == f"the largest standard error, 0.075, is {text} (tolerance 10 %)"
+
+
+def test_other_ends_have_their_sentences():
+    def told(kind, **numbers):
+        return str(StopReason(kind, numbers))
+
+    few = told(StopKind.TOP_K, k=3, confidence=0.9, n_features=3)
+    assert few == "there are no more than 3 features, so the largest 3 are settled"
+    one, two = (told(StopKind.TOP_K, k=k, confidence=0.9, n_features=3) for k in (1, 2))
+    assert one == "the largest value is settled with confidence 90 %"
+    assert two == "the 2 largest values are settled with confidence 90 %"
+    assert told(StopKind.ORDERINGS, n=24, is_all=True) == "all 24 orderings are done"
+    assert told(StopKind.ORDERINGS, n=24, is_all=False) == "24 orderings are done"
+    assert told(StopKind.TIME, seconds=90.0) == "the time limit of 90 seconds is reached"
+    assert told(StopKind.EXHAUSTED) == "there is nothing left to evaluate"
+    assert told(StopKind.INTERRUPTED) == "it was interrupted"
+    assert told(StopKind.OTHER) == "a rule ended it without a reason"
+    assert told(StopKind.DATA, share=0.5, relative=0.012).endswith(
+        "50 % of those from the choice of the rows, or 1.2 % of the range of the values"
+    )

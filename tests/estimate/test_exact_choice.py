@@ -97,7 +97,9 @@ class Effects(Game):
     def risks(self, known, rows, epoch=0):
         codes = known @ (1 << np.arange(4))
         slopes = np.stack([_slopes(epoch, int(row))[: self.n_replicates] for row in rows])
-        noise = np.einsum("rgf,cf->crg", slopes, np.column_stack([known, known[:, 0] & known[:, 1]]))
+        noise = np.einsum(
+            "rgf,cf->crg", slopes, np.column_stack([known, known[:, 0] & known[:, 1]])
+        )
         return self._effects[codes][:, rows] + noise
 
 
@@ -138,7 +140,9 @@ def ratio_by_hand(game, orderings, cheap):
     ]
     x = np.stack(drawn) - np.mean(drawn, axis=0)
     if cheap is not None:
-        like = [surpluses_of(cheap, orderings.batch(at), rows, 0).mean(axis=(0, 2)) for at in batches]
+        like = [
+            surpluses_of(cheap, orderings.batch(at), rows, 0).mean(axis=(0, 2)) for at in batches
+        ]
         c = np.stack(like) - np.mean(like, axis=0)
         x = x - (x * c).sum() / (c * c).sum() * c
     varied = np.square(x).sum(axis=0).mean(axis=0).sum() / 3

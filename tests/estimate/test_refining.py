@@ -24,7 +24,9 @@ class Pairs(Game):
         together = (known[:, 1:] & known[:, :-1]) @ self._paired[:, rows]
         risks = 9.0 - (known @ self._single)[:, None] - together
         seeds = known @ np.arange(1.0, 1.0 + known.shape[1])
-        noise = np.sin(50.0 * seeds[:, None, None] + 7.0 * rows[:, None] + np.arange(self.n_replicates))
+        noise = np.sin(
+            50.0 * seeds[:, None, None] + 7.0 * rows[:, None] + np.arange(self.n_replicates)
+        )
         return risks[:, :, None] + (0.3 * noise if self.n_replicates > 1 else 0.0)
 
     def first_level(self):

@@ -184,7 +184,10 @@ def test_a_control_is_kept_if_regression_leaves_less_than_three_quarters(n_varia
         if found is None:
             continue
         # The noise of the function, at scores whose law is known.
-        center, spread = rng.normal(size=(n_variables, 1, 1)), rng.uniform(0.2, 1, (n_variables, 1, 1))
+        center, spread = (
+            rng.normal(size=(n_variables, 1, 1)),
+            rng.uniform(0.2, 1, (n_variables, 1, 1)),
+        )
         drawn = center + spread * rng.normal(size=(n_variables, 1, 5))
         latent = Latent(np.arange(n_variables), drawn, center, spread)
         expected = _noise_by_quadrature(slopes.reshape(-1, n_variables), scores, latent)

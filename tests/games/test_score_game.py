@@ -57,9 +57,7 @@ def test_the_most_extreme_predictions_count_as_less_extreme(kind):
         low[:3], high[:3] = 0.0, 1e-3 * low.mean()
     else:
         low[:3], low[3:6] = (0.0, 1.0) if kind == "one" else ([1.0, 0.0], [0.0, 1.0])
-        high[:3], high[3:6] = (
-            (0.001, 0.999) if kind == "one" else ([0.999, 0.001], [0.001, 0.999])
-        )
+        high[:3], high[3:6] = (0.001, 0.999) if kind == "one" else ([0.999, 0.001], [0.001, 0.999])
     link = "exp" if kind == "exp" else "logistic"
     one, other = (fit_scores(link, ROWS, each, NUMBERS) for each in (low, high))
     np.testing.assert_allclose(one.encode(ROWS), other.encode(ROWS), rtol=1e-2, atol=1e-3)

@@ -348,8 +348,11 @@ def test_the_main_thread_records_all_warnings_and_other_threads_only_our_own():
             _warn_twice()
         there.extend(found)
 
-    with pytest.warns(UserWarning, match="foreign"):
+    def run():
         thread = threading.Thread(target=collect)
         thread.start()
         thread.join()
+
+    with pytest.warns(UserWarning, match="foreign"):
+        run()
     assert there == [("ours", DsageWarning, ("ours", 0))]

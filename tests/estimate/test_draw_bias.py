@@ -177,11 +177,11 @@ def test_a_tenth_of_the_evaluations_are_for_the_bias(monkeypatch):
 
 
 def test_the_size_of_a_bias_is_its_estimate_or_with_jumps_also_the_error_of_an_epoch():
-    given = SimpleNamespace(values=np.array([3.0, -2.0, 0.1]), se=np.array([1.0, 0.0, 0.5]))
+    given = SimpleNamespace(values=np.array([3.0, -2.0, 0.1]), se=np.array([1.5, 0.5, 0.5]))
     drawn = SimpleNamespace(se_draws=np.array([0.5, 1.0, 2.0]))
     np.testing.assert_allclose(_size(given, drawn, 4.0, jumps=False), [3.0, 2.0, 0.1])
     found = _size(given, drawn, 4.0, jumps=True)
-    np.testing.assert_allclose(found, np.sqrt([9 - 1 + 1, 4 + 4, 0 + 16]))
+    np.testing.assert_allclose(found, np.sqrt([9 - 2.25 + 1, 4 - 0.25 + 4, 0 + 16]))
 
 
 @FEW

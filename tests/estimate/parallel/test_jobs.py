@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPRegressor
 
 from dsage import Graph
-from dsage._check import DsageWarning, warn
+from dsage._check import DsageWarning, SamplerWarning, record_warnings, warn
 from dsage.estimate import NOrderings, as_stopping, run
 from dsage.estimate.accumulate.control import Control
 from dsage.estimate.parallel import work as work_module
@@ -327,6 +327,13 @@ def test_other_warnings_of_workers_are_given_once_for_each_place(recwarn):
     jobs._warn([again, other])
     assert [str(each.message) for each in recwarn] == ["odd rows"] * 2
     assert {each.category for each in recwarn} == {RuntimeWarning}
+
+
+def test_our_own_warnings_of_workers_are_recorded_like_those_of_this_process():
+    done = Done([], 0.0, [("few rows", SamplerWarning, ("few rows", 0))])
+    with record_warnings(show=False) as found:
+        Jobs(2)._warn([done, done])
+    assert [(str(each), type(each)) for each in found] == [("few rows", SamplerWarning)]
 
 
 def _warn_twice():

@@ -307,3 +307,16 @@ def test_zero_errors_and_zero_goals_are_done_and_out_of_reach():
     assert look_ahead(Tolerance(0.1), progress(values=np.zeros(2))).error is None
     without = look_ahead(None, progress(seconds=0.0, n_evaluated=0), 400)
     assert (without.n_expected, without.seconds_left) == (0, 0.0)
+
+
+@pytest.mark.parametrize("progress", [True, False, "listener"])
+def test_a_run_shows_its_progress_if_that_is_wanted(capsys, progress):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    game = MomentGame(X, X[:, 0] * X[:, 1], X.sum(axis=1), list("abc"))
+    seen = []
+    listener = seen.append if progress == "listener" else progress
+    run(game, stopping=as_stopping(n_orderings=40), progress=listener, random_state=0)
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert ("estimating" in shown.err) == (progress is True)
+    assert bool(seen) == (progress == "listener")

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from dsage._random import Streams
 from dsage.estimate.loop import Estimation
 
 
@@ -188,3 +189,106 @@ def test_noise_is_fresh_after_two_passes_unless_it_is_worth_keeping(given, is_fr
     assert (state._epoch_cost, state._pass_cost) == (700 if is_fresh else 200, 700)
     # The passes with this noise, and the costs at the end of the last one.
     assert all(each == (given["n_passes"] - 10, 300) for each in found.asked)
+
+
+@pytest.mark.parametrize(
+    ("given", "n_pieces"),
+    [
+        ({"n_batches": 3}, 12),
+        ({"n_batches": 3, "enumeration": object(), "is_drawn": False}, 12),
+        ({}, None),
+        ({"enumeration": object()}, None),
+        ({"is_drawn": False}, None),
+        ({"enumeration": object(), "is_drawn": False}, 50),
+    ],
+)
+def test_only_given_orderings_and_exact_averages_have_an_end(given, n_pieces):
+    orderings = SimpleNamespace(n_batches=given.pop("n_batches", None))
+    game = SimpleNamespace(n_rows=50)
+    plan = plan_of(orderings=orderings, shards=[None] * 4, game=game, **given)
+    assert make(plan=plan).most_pieces == n_pieces
+
+
+def shards_of(n_shards):
+    return {"shards": [None] * n_shards, "shards_of": lambda term: [None] * (n_shards + term)}
+
+
+@pytest.mark.parametrize(
+    ("given", "is_complete", "term", "n_left"),
+    [
+        ({"n_batches": 5}, False, 0, 5 * 4 - 7),
+        ({"n_batches": 5}, False, 1, 5 * 5 - 3),
+        ({"n_batches": 5, "is_drawn": False}, True, 0, 5 * 4 - 7),
+        ({}, False, 0, None),
+        ({}, True, 0, None),
+        ({"is_drawn": False}, True, 0, 0),
+        ({"is_drawn": False}, True, 1, None),
+        ({"is_drawn": False}, False, 0, None),
+    ],
+)
+def test_what_is_left_of_a_term(given, is_complete, term, n_left):
+    orderings = SimpleNamespace(n_batches=given.pop("n_batches", None))
+    plan = plan_of(orderings=orderings, **shards_of(4), **given)
+    estimation = make(plan=plan, _totals=totals_of((7, 3), is_complete=is_complete))
+    found = estimation._n_left(term)
+    assert found == n_left if n_left is not None else found > 1 << 30
+
+
+@pytest.mark.parametrize(
+    ("estimand", "is_drawn", "n_units"),
+    [("sage", True, 8), ("d-sage", True, 2), ("sage", False, 64), ("d-sage", False, 64)],
+)
+def test_a_correction_begins_with_the_units_that_its_use_needs(estimand, is_drawn, n_units):
+    plan = plan_of(estimand=estimand, is_drawn=is_drawn)
+    estimation = make(plan=plan, _totals=totals_of(is_complete=True))
+    assert estimation._first_correction() == n_units
+
+
+@pytest.mark.parametrize(
+    ("n_columns", "sizes", "n_rows", "n_replicates", "n_units"),
+    [
+        # 64 MiB for four copies of risks of eight bytes.
+        (7, (1,), [100, 90], 1, 2**26 // (32 * 8 * 100)),
+        (7, (2, 5), [100], 1, 2**26 // (32 * 8 * 100 * 5)),
+        (7, (5, 2), [10, 100], 2, 2**26 // (32 * 8 * 100 * 5 * 2)),
+        (999, (1000,), [1000], 8, 1),
+    ],
+)
+def test_as_many_units_are_evaluated_together_as_memory_allows(
+    n_columns, sizes, n_rows, n_replicates, n_units
+):
+    plan = SimpleNamespace(
+        shards=[np.arange(each) for each in n_rows],
+        terms=[SimpleNamespace(batch_size=each) for each in sizes],
+        n_columns=n_columns,
+        game=SimpleNamespace(n_replicates=n_replicates),
+    )
+    assert make(plan=plan)._n_at_once == n_units
+
+
+@pytest.mark.parametrize(
+    ("units", "term", "n_needed"), [((0, 0), 0, 2), ((1, 0), 0, 1), ((2, 0), 0, 0), ((9, 1), 1, 1)]
+)
+def test_two_units_of_a_term_are_needed_for_its_error(units, term, n_needed):
+    estimation = make(_totals=totals_of(units, estimated=[0, 1]))
+    assert estimation._n_needed(term) == n_needed
+    alone = make(_totals=totals_of(units, estimated=[0]))
+    assert alone._n_needed(term) == (n_needed if term == 0 else 0)
+
+
+@pytest.mark.parametrize("is_given", [True, False])
+def test_every_pass_visits_every_shard_once(is_given):
+    streams = Streams(0)
+    plan = plan_of(is_given=is_given, streams=streams, **shards_of(5))
+    estimation = make(plan=plan)
+    for term, n_shards in ((0, 5), (1, 6)):
+        places = [estimation._place(term, number) for number in range(3 * n_shards)]
+        for n_pass in range(3):
+            own = places[n_pass * n_shards : (n_pass + 1) * n_shards]
+            order = streams("passes", n_pass).permutation(n_shards).tolist()
+            if is_given:
+                # The same orderings on all shards, in their order.
+                assert own == [(n_pass, shard) for shard in range(n_shards)]
+            else:
+                numbers = range(n_pass * n_shards, (n_pass + 1) * n_shards)
+                assert own == list(zip(numbers, order, strict=True))

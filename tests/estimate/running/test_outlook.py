@@ -320,3 +320,8 @@ def test_a_run_shows_its_progress_if_that_is_wanted(capsys, progress):
     assert shown.out == ""
     assert ("estimating" in shown.err) == (progress is True)
     assert bool(seen) == (progress == "listener")
+
+
+def test_a_run_without_a_pace_may_have_a_limit():
+    found = look_ahead(as_stopping(seconds=14.0), progress(seconds=0.0))
+    assert (found.n_expected, found.seconds_left) == (300, 14.0)

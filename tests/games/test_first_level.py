@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from dsage.games.first_level import _shares_left
+from dsage.games.first_level import _Predictors, _shares_left
+from dsage.games.functions import Functions
 from small_games import TableGame
 
 RNG = np.random.default_rng(0)
@@ -95,3 +96,58 @@ def test_shares_are_those_of_an_analysis_of_variance(n_rows, by_row):
                 expected.append(variance_by_hand(left, n_unit) / variance_by_hand(x, n_unit))
             found = _shares_left(game, levels, by_row=by_row)
             np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
+def explained_by_hand(functions, drawn, outputs):
+    """What ridge regression on standardized columns leaves, by least squares with further rows."""
+    columns = functions(drawn).columns
+    Z = columns - columns.mean(axis=0)
+    Z /= np.where(Z.std(axis=0) > 0, Z.std(axis=0), 1.0)
+    n_rows, left = len(Z), 0.0
+    for output in outputs:
+        y = output.reshape(n_rows, -1) - output.reshape(n_rows, -1).mean(axis=0)
+        above = np.vstack([Z, np.sqrt(2.0) * np.eye(Z.shape[1])])
+        below = np.vstack([y, np.zeros((Z.shape[1], y.shape[1]))])
+        slopes = np.linalg.lstsq(above, below, rcond=None)[0]
+        left += ((y - Z @ slopes) ** 2).sum() / n_rows + 2.0 / n_rows * (slopes**2).sum()
+    return left
+
+
+@pytest.mark.parametrize("n_outputs", [1, 2])
+def test_functions_are_used_if_they_leave_a_tenth_less_than_the_linear_predictor(n_outputs):
+    rng, decisions = np.random.default_rng(0), []
+    drawn = rng.normal(size=(300, 3))
+    drawn[:, 2] = rng.integers(0, 3, size=300)
+    n_categories = np.array([0, 0, 3])
+    predictors = _Predictors(drawn, n_categories)
+    for bend in np.linspace(0.0, 0.6, 25):
+        outputs = [
+            drawn[:, 0] + bend * drawn[:, 1] ** 2 + (drawn[:, 2] == 1) + 0.8 * rng.normal(size=300)
+            for _ in range(n_outputs)
+        ]
+        left = {n: explained_by_hand(Functions.fit(drawn, n_categories, n), drawn, outputs)
+                for n in (1, 2, 4)}  # fmt: skip
+        for n, expected in left.items():
+            level = predictors.fit(outputs, n)
+            np.testing.assert_allclose(level.unexplained, expected, rtol=1e-9)
+            assert len(level.predictors) == n_outputs
+            assert level.functions.n_columns == 2 * n + 2
+        found = predictors.find_additive(outputs)
+        decisions.append(bool(found))
+        assert decisions[-1] == (left[4] <= 0.9 * left[1])
+        # Few functions first, then as many as there may be.
+        assert [level.functions.n_columns for level in found] == [6, 10][: 2 * len(found)]
+    assert 5 < sum(decisions) < 20
+
+
+@pytest.mark.parametrize(
+    ("most", "n_functions"), [(8, [2, 4]), (7, [2, 3]), (6, [2, 3]), (5, [2]), (4, [2]), (3, [])]
+)
+def test_functions_are_as_many_as_columns_are_allowed(monkeypatch, most, n_functions):
+    monkeypatch.setattr("dsage.games.first_level._MOST_COLUMNS", most)
+    drawn = np.random.default_rng(0).normal(size=(400, 2))
+    predictors = _Predictors(drawn, np.zeros(2, dtype=np.intp))
+    found = predictors.find_additive([(drawn**2).sum(axis=1)])
+    assert [level.functions.n_columns for level in found] == [2 * n for n in n_functions]
+    assert predictors.fit([drawn[:, 0]], 5) is None
+    assert (predictors.fit([drawn[:, 0]], 1) is None) == (most < 2)

@@ -1,4 +1,4 @@
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
@@ -318,3 +318,39 @@ def test_other_ends_have_their_sentences():
     assert told(StopKind.DATA, share=0.5, relative=0.012).endswith(
         "50 % of those from the choice of the rows, or 1.2 % of the range of the values"
     )
+
+
+@pytest.mark.parametrize(
+    ("rule", "progress"),
+    [
+        (Tolerance(0.25), at([0.0, 4.0], 1.0)),
+        (DataTolerance(0.01, share=0.25), beside_rows([0.0, 4.0], [0.25, 0.5], [1.0, 2.0])),
+        (AbsoluteTolerance(0.5), at([0.0, 4.0], 0.5)),
+        (TimeBudget(5.0), Progress()),
+        (NOrderings(100), Progress()),
+        (TopK(2), Progress(n_units=MIN_UNITS, se=np.array([9.0, 9.0]))),
+        (TopK(1), Progress(n_units=MIN_UNITS, se=np.zeros(2))),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_a_rule_is_met_exactly_at_its_limit(rule, progress):
+    # All numbers are binary fractions, which are compared without rounding.
+    assert rule.reason(progress) is not None
+    for name in ("seconds", "n_orderings"):
+        less = replace(progress, **{name: 0.999 * vars(progress)[name]})
+        met = rule.reason(less) is not None
+        assert met != (name == {TimeBudget: "seconds", NOrderings: "n_orderings"}.get(type(rule)))
+    more = replace(progress, se=progress.se + 2.0**-40)
+    is_of_errors = isinstance(rule, (Tolerance, DataTolerance, AbsoluteTolerance))
+    assert (rule.reason(more) is None) == is_of_errors
+    few = replace(progress, n_units=MIN_UNITS - 1)
+    assert (rule.reason(few) is None) == (is_of_errors or isinstance(rule, TopK))
+
+
+def test_equal_values_are_not_settled_unless_they_are_exact():
+    tied = at([1.0, 1.0], 0.0)
+    assert TopK(1).reason(tied) is not None
+    assert TopK(1).reason(at([1.0, 1.0], 1e-9)) is None
+    # All orderings that there are end a run, however many were wanted.
+    found = NOrderings(10**9).reason(Progress(is_exact=True))
+    assert str(found) == "all 100 orderings are done"

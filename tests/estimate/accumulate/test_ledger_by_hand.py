@@ -160,3 +160,18 @@ def test_a_ledger_is_one_that_keeps_every_unit(n_replicates, n_terms, is_weighte
     copy.restore(ledger.state())
     np.testing.assert_array_equal(copy.draw_variance([0]), ledger.draw_variance([0]))
     np.testing.assert_array_equal(copy.row_variance([0]), ledger.row_variance([0]))
+
+
+@pytest.mark.parametrize("n_visited", range(5))
+def test_two_rows_tell_how_rows_differ(n_visited):
+    shards = [np.array([row]) for row in range(4)]
+    ledger = Ledger(shards, N_FEATURES, 1, 1)
+    values = np.random.default_rng(0).normal(size=(4, N_FEATURES))
+    for row in range(n_visited):
+        ledger.add(0, row, values[row][None, None])
+    found = ledger.row_variance([0])
+    if n_visited < 2:
+        assert np.isnan(found).all()
+    else:
+        # All four rows would be as different as those that were visited.
+        np.testing.assert_allclose(found, values[:n_visited].var(axis=0, ddof=1) / 4)

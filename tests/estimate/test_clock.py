@@ -138,6 +138,8 @@ def test_without_a_limit_no_unit_ends(clock, time):
         (1.0, 0.42, (2, 20), 1, False),
         (1.0, 0.43, (2, 20), 1, True),
         (0.0, 0.94, (2, 20), 2, False),
+        # Exactly at the limit.
+        (0.0, 2.375, (1, 2), 1, False),
         # Less than a tenth of the unit counts only after a tenth of the limit.
         (0.0, 0.9, (1, 20), 1, False),
         (0.0, 1.1, (1, 20), 1, True),
@@ -163,3 +165,12 @@ def test_the_second_unit_ends_if_it_would_be_late(clock, time, passed, term, is_
     # It began after two seconds, and half of it is done.
     found = ends(clock, time, begin=2.0, passed=passed, done=(1, 2), needed=1, term=term)
     assert found == is_late
+
+
+def test_a_unit_of_unknown_pace_begins_while_there_is_time(clock, time):
+    time.now += 9.875
+    assert clock.n_in_time(0, 0) == 1
+    time.now += 0.125
+    assert clock.n_in_time(0, 1) == 1
+    with pytest.raises(TimeUpError):
+        clock.n_in_time(0, 0)

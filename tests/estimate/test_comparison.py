@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from dsage import Graph
-from dsage.estimate import StopKind, as_stopping, compare_games, holm, run
+from dsage.estimate import StopKind, as_stopping, compare_games, comparison, holm, run
 from dsage.estimate.comparison import TOLERANCE
 from dsage.games import Boundary, Difference, LossGame
 from exact_values import LinearGaussianCase, shapley, tabulated
@@ -211,3 +211,22 @@ def test_given_orderings_are_all_used():
     orderings = [["a", "b", "c", "e"], ["e", "c", "b", "a"]]
     found = compare_games(a, b, orderings=orderings).difference
     assert found.n_orderings == 2
+
+
+@pytest.mark.parametrize("n_rows", [1, 7, 2600])
+def test_the_scale_of_a_comparison_is_the_larger_total_value(n_rows):
+    rng = np.random.default_rng(n_rows)
+    tables = rng.normal(size=(2, 4, n_rows))
+    tables[0, 0] += 5.0
+    rows = np.unique(np.linspace(0, n_rows - 1, min(n_rows, 1024)).astype(int))
+    worth = np.abs((tables[:, 0] - tables[:, 3])[:, rows].mean(axis=1)).max()
+    for one, other in (tables, tables[::-1]):
+        game = Difference(TableGame(one), TableGame(other))
+        assert comparison._scale(game) == pytest.approx(worth)
+
+
+def test_two_sided_p_values_are_those_of_student():
+    values, se, df = np.array([1.0, -2.0, 0.0, 3.0, 0.0]), np.array([0.5, 1.0, 1.0, 0.0, 0.0]), 7.0
+    found = comparison.two_sided(values, se, np.full(5, df))
+    expected = [2 * stats.t.sf(2.0, df), 2 * stats.t.sf(2.0, df), 1.0, 0.0, 1.0]
+    np.testing.assert_allclose(found, expected)

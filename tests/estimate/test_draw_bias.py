@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from dsage import Graph
 from dsage.estimate import as_stopping, compare_games, run
 from dsage.estimate.draw_bias import _size, _warn
 from dsage.games import Difference, Grouped, LossGame
@@ -176,8 +177,33 @@ def test_a_tenth_of_the_evaluations_are_for_the_bias(monkeypatch):
 
 
 def test_the_size_of_a_bias_is_its_estimate_or_with_jumps_also_the_error_of_an_epoch():
-    given = SimpleNamespace(values=np.array([3.0, -2.0, 0.1]), se=np.array([1.0, 0.0, 0.5]))
+    given = SimpleNamespace(values=np.array([3.0, -2.0, 0.1]), se=np.array([1.5, 0.5, 0.5]))
     drawn = SimpleNamespace(se_draws=np.array([0.5, 1.0, 2.0]))
     np.testing.assert_allclose(_size(given, drawn, 4.0, jumps=False), [3.0, 2.0, 0.1])
     found = _size(given, drawn, 4.0, jumps=True)
-    np.testing.assert_allclose(found, np.sqrt([9 - 1 + 1, 4 + 4, 0 + 16]))
+    np.testing.assert_allclose(found, np.sqrt([9 - 2.25 + 1, 4 - 0.25 + 4, 0 + 16]))
+
+
+@FEW
+@pytest.mark.parametrize("estimand", ["sage", "d-sage"])
+def test_separated_features_have_a_bias_only_if_they_have_a_value(estimand):
+    oracle = Graph(["a", "b", "c", "y"], [("a", "y"), ("b", "y")]).oracle("y")
+    options = {"oracle": oracle, "estimand": estimand, "audit": False, "exact": "never"}
+    found = run(game_of(n_draws=4), stopping=as_stopping(n_orderings=40), random_state=0, **options)
+    assert (found.se_draws[:2] > 0).all()
+    assert (found.se_draws[2] > 0) == (estimand == "sage")
+    if estimand == "d-sage":
+        # The bias of the others is that at boundaries, too: c tells nothing there.
+        without = run(
+            replace_draw_bias(game_of(n_draws=4)), stopping=as_stopping(n_orderings=40),
+            random_state=0, **options,
+        )  # fmt: skip
+        bias = np.sqrt(found.se_draws**2 - without.se_draws**2)
+        assert bias[2] == 0
+        assert (bias[:2] > 0).all()
+
+
+def replace_draw_bias(game):
+    """The same game without an estimate of its bias."""
+    game.draw_bias = lambda: None
+    return game

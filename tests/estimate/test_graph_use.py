@@ -1,5 +1,7 @@
 """When a graph that nobody asked for is used."""
 
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,9 +9,11 @@ from sklearn.linear_model import LinearRegression
 
 import dsage
 from dsage import Graph
+from dsage._random import Streams
 from dsage.estimate.graph_use import measure_use
 from dsage.estimate.options import PlanOptions
 from dsage.graphs import NoSeparation
+from dsage.orderings import as_orderings
 from dsage.structure.info import GraphSource
 from explain_case import QUIET, chain
 
@@ -124,3 +128,30 @@ def test_sage_values_need_no_learned_graph():
     asked = explain(chain(), estimand="sage", graph="learn")
     assert asked.choices.graph.is_used
     assert asked.estimate.estimand == "sage"
+
+
+@pytest.mark.parametrize("kind", ["uniform", "antithetic", "stratified"])
+@pytest.mark.parametrize("graph", [CHAIN, LONG_CHAIN, NEARLY], ids=["chain", "long", "nearly"])
+def test_shares_are_those_of_coalitions_one_by_one(graph, kind):
+    oracle = graph.oracle("y")
+    names = tuple(oracle.feature_names)
+    made = as_orderings(kind, names, Streams(0))
+    # Batches with eight orderings in all, or just above.
+    orders = [o for at in range(math.ceil(8 / made.batch_size)) for o in made.batch(at).tolist()]
+    seen, boundaries, skipping, n_skipped = set(), set(), set(), 0
+    for order in orders:
+        known = np.array([np.isin(np.arange(len(names)), order[:k]) for k in range(len(names) + 1)])
+        seen |= set(map(bytes, known))
+        boundaries |= set(map(bytes, oracle.boundary(known)))
+        for at, feature in enumerate(order):
+            if oracle.separated(known[at : at + 1])[0, feature]:
+                n_skipped += 1
+            else:
+                skipping |= {bytes(known[at]), bytes(known[at + 1])}
+    share = n_skipped / len(orders) / len(names)
+    for semantics, needed in (("boundary", boundaries), ("skip", skipping)):
+        found = use_of(graph, semantics=semantics, orderings=kind)
+        assert found.share_skipped == pytest.approx(share)
+        assert found.share_evaluated == pytest.approx(len(needed) / len(seen))
+        most = 1 / 3 if semantics == "boundary" else 0.95
+        assert found.pays == (found.share_evaluated <= most)

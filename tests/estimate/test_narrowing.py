@@ -189,3 +189,39 @@ def test_few_units_or_few_rows_leave_nothing_out():
     assert find_lagging(se, 1.0, freedoms, 40, 64).tolist() == [True, False]
     assert find_lagging(se, 1.0, freedoms, 20, 64).all()
     assert find_lagging(se, 1.0, freedoms, 40, 1).all()
+
+
+def test_features_lag_whose_careful_errors_are_near_the_worst():
+    rng, n_lagging = np.random.default_rng(0), set()
+    for n_features in (1, 2, 9):
+        for _ in range(50):
+            se = rng.uniform(0.6, 1.0, size=n_features) * (rng.random(n_features) < 0.9)
+            allowed = rng.uniform(0.5, 0.6, size=n_features)
+            freedoms = rng.integers(2, 80, size=n_features)
+            # Two of its own standard errors, which is a share of 1 / sqrt(2 n), are added.
+            ratios = [
+                s * (1 + 2 / math.sqrt(2 * n)) / a
+                for s, n, a in zip(se, freedoms, allowed, strict=True)
+            ]
+            expected = [r > 0.9 * max(ratios) or not any(ratios) for r in ratios]
+            assert find_lagging(se, allowed, freedoms, 32, 32).tolist() == expected
+            n_lagging.add(sum(expected))
+    assert len(n_lagging) > 5
+
+
+@pytest.mark.parametrize(
+    ("n_units", "n_rows", "is_narrow"),
+    [(31, 1000, False), (32, 32, True), (32, 31, False), (1024, 1, True), (1023, 1, False)],
+)
+def test_all_features_have_32_units_and_1024_rows(n_units, n_rows, is_narrow):
+    lagging = find_lagging(np.array([1.0, 0.1]), 1.0, np.array([30, 30]), n_units, n_rows)
+    assert lagging.all() == (not is_narrow)
+
+
+def test_goals_that_cannot_be_met_leave_nothing_out():
+    freedoms = np.array([30, 30])
+    assert find_lagging(np.array([1.0, 0.1]), 0.0, freedoms, 40, 64).all()
+    assert find_lagging(np.array([1.0, 0.1]), np.array([1.0, 0.0]), freedoms, 40, 64).all()
+    assert find_lagging(np.array([1.0, 0.0]), np.array([1.0, 0.0]), freedoms, 40, 64).tolist() == [
+        True, False,
+    ]  # fmt: skip

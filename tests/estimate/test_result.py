@@ -6,7 +6,7 @@ import pytest
 
 from dsage.estimate.accumulate.history import History
 from dsage.estimate.inference import holm, intervals, p_values, simultaneous_intervals
-from dsage.estimate.result import Estimate, TermEstimate, TermKind
+from dsage.estimate.result import Estimate, OutputEstimate, TermEstimate, TermKind
 
 NAMES = ("a", "b", "c")
 
@@ -183,3 +183,45 @@ def test_whether_differences_matter_is_judged_for_all_features_at_once():
     frame = made(feature_names=names, values=values, audit=audit).audit_frame()
     assert (frame["upper"] < -0.02 * 1.9).all()
     assert not frame["matters"].any()
+
+
+def parts_of(n):
+    """Made-up values of several outputs, or parts."""
+    rng = np.random.default_rng(n)
+    names = ("values", "se_orderings", "se_draws", "se_rows", "df")
+    return OutputEstimate(**{name: rng.uniform(1.0, 2.0, size=(n, 3)) for name in names})
+
+
+def test_an_output_has_its_own_values_and_errors():
+    outputs = parts_of(2)
+    found = made(outputs=outputs)
+    for at in (0, 1):
+        one = found.of_output(at)
+        for name, array in vars(outputs).items():
+            np.testing.assert_array_equal(vars(one)[name], array[at])
+        assert (one.terms, one.audit, one.outputs, len(one.history)) == ((), None, None, 0)
+        assert (one.feature_names, one.n_orderings, one.df_rows) == (NAMES, 20, found.df_rows)
+    for wrong, given, n_outputs in ((2, found, 2), (-1, found, 2), (0, made(), 0)):
+        text = f"the number of one of {n_outputs} outputs; got {wrong}"
+        with pytest.raises(ValueError, match=text):
+            given.of_output(wrong)
+
+
+def test_causal_values_are_shown_with_their_parts():
+    parts = parts_of(2)
+    frame = made(parts=parts).to_frame().set_index("feature").loc[list(NAMES)]
+    for at, name in enumerate(("direct", "indirect")):
+        np.testing.assert_array_equal(frame[name], parts.values[at])
+        np.testing.assert_allclose(
+            frame[f"se_{name}"], np.hypot(parts.se_orderings[at], parts.se_draws[at])
+        )
+    assert "direct" not in made().to_frame()
+
+
+def test_the_surpluses_of_a_feature_are_the_orderings_of_the_main_term():
+    (term,) = made().terms
+    first = replace(term, kind=TermKind.FIRST_LEVEL, n_orderings=7)
+    last = replace(term, kind=TermKind.CORRECTION, n_orderings=9)
+    for kind in (TermKind.SAMPLED, TermKind.ENUMERATED):
+        found = made(terms=(first, replace(term, kind=kind), last))
+        assert found.n_surpluses == 20

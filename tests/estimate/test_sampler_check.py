@@ -21,7 +21,7 @@ from dsage.estimate import (
     run,
     sampler_check,
 )
-from dsage.estimate.sampler_check import Other, _Enough, _plan_options, check_by_others
+from dsage.estimate.sampler_check import Other, _Costs, _Enough, _plan_options, check_by_others
 from dsage.games import LossGame
 from dsage.orderings import Order
 from dsage.samplers import Gaussian, Marginal
@@ -366,3 +366,82 @@ def test_a_comparison_ends_once_all_errors_are_small_enough_and_trusted():
     assert rule.reason(now) is None
     now.n_units, now.se = 16, np.array([1.0, 2.1])
     assert rule.reason(now) is None
+
+
+@pytest.fixture
+def costs(monkeypatch):
+    """Samplers are the microseconds of 16 rows per draw and feature; a prediction takes one."""
+    module = sampler_check.costs
+
+    def draw_seconds(sampler, n_coalitions, n_drawn, n_features):
+        return 1e-6 * sampler * n_coalitions * n_drawn * n_features
+
+    monkeypatch.setattr(module, "draw_seconds", draw_seconds)
+    monkeypatch.setattr(module, "predict_seconds", lambda n_rows: 1e-6 * n_rows)
+    monkeypatch.setattr(
+        module, "fit_seconds", lambda sampler, n_rows, n: None if sampler == 0 else sampler * n_rows
+    )
+
+
+def costs_of(n_evaluated, sampler=9, n_draws=8, n_features=5, *, is_drawn=True):
+    estimate = SimpleNamespace(feature_names=("a", "b", "c"), n_evaluated=n_evaluated)
+    return _Costs(estimate, sampler, n_draws, n_features, is_drawn=is_drawn)
+
+
+def other_of(sampler, n_rows=1):
+    return Other("other", sampler, lambda: None, n_rows)
+
+
+@pytest.mark.parametrize(
+    ("n_evaluated", "sampler", "n_others", "n_pairs"),
+    [
+        # A pair of the run takes 8 * (5 * 9 + 1) = 368 microseconds, of the other 8 * (5 s + 1).
+        (200_001, 9, 1, 25_000),
+        (200_001, 9, 2, 12_500),
+        (200_000, 99, 1, 50_000 * 368 // (368 + 3968)),
+        (200_000, 99, 2, 50_000 * 368 // (368 + 3968) // 2),
+        # One second, if that is more than a quarter of the time: 2,717 pairs.
+        (10_000, 99, 1, 1_000_000 // (368 + 3968)),
+        (10_000, 9, 1, 1_250),
+        (10_000, 9, 3, 416),
+    ],
+)
+def test_a_check_has_a_quarter_of_the_evaluations_and_of_the_time(
+    costs, n_evaluated, sampler, n_others, n_pairs
+):
+    assert costs_of(n_evaluated).n_pairs(other_of(sampler), n_others) == n_pairs
+
+
+@pytest.mark.parametrize(
+    ("n_evaluated", "n_features", "n_pairs"),
+    [
+        (0, 5, 4096),
+        # A pair takes 0.02 microseconds for each feature, but at most 0.4.
+        (80_000_000, 5, int(0.1 * 20_000_000 / (0.1 + 8 * (5 * 9 + 1)))),
+        (40_000_000, 20, int(0.4 * 10_000_000 / (0.4 + 8 * (20 * 9 + 1)))),
+        (80_000_000, 40, int(0.4 * 20_000_000 / (0.4 + 8 * (40 * 9 + 1)))),
+    ],
+)
+def test_without_draws_a_check_has_as_much_time_but_draws_take_longer(
+    costs, n_evaluated, n_features, n_pairs
+):
+    found = costs_of(n_evaluated, n_features=n_features, is_drawn=False)
+    assert found.n_pairs(other_of(9), 1) == max(n_pairs, 4096)
+    half = found.n_pairs(other_of(9), 2)
+    assert half == max(n_pairs // 2, 4096)
+
+
+def test_without_draws_a_check_of_many_features_has_the_units_it_needs(costs):
+    found = _Costs(
+        SimpleNamespace(feature_names=tuple(map(str, range(99))), n_evaluated=0), 9, 8, 5,
+        is_drawn=False,
+    )  # fmt: skip
+    assert found.n_pairs(other_of(9), 1) == 4 * 16 * 100
+
+
+def test_a_fit_may_take_a_second_or_as_long_as_the_check(costs):
+    quick, long = costs_of(0), costs_of(100_000)
+    # A quarter of 100,000 pairs of 368 microseconds are 9.2 seconds.
+    assert [quick.can_fit(other_of(0.25, n_rows)) for n_rows in (4, 5)] == [True, False]
+    assert [long.can_fit(other_of(0.25, n_rows)) for n_rows in (36, 37)] == [True, False]
+    assert quick.can_fit(other_of(0, 10**9))

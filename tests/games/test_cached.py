@@ -219,3 +219,77 @@ def test_requests_are_cut_into_pieces_of_a_given_size_that_cover_them(n_pairs, i
         assert n_pieces == -(-6 // (n_pairs // (7 * each)))
     else:
         assert n_pieces == 6 * -(-7 // max(fewest, n_pairs // each))
+
+
+class Plain:
+    """A memory of the last risks, one key after the other."""
+
+    def __init__(self, max_bytes):
+        self.max_bytes, self.kept, self.seen = max_bytes, {}, set()
+        self.counts = [0, 0, 0]
+
+    def answer(self, requests):
+        """Remember the answers; return the coalitions that are new, request by request."""
+        keys = [
+            [(tuple(known.tolist()), tuple(rows.tolist()), epoch) for known in each]
+            for each, rows, epoch in requests
+        ]
+        new = []
+        for each in keys:
+            new.append([key for at, key in enumerate(each) if self.is_new(key, [*new, each[:at]])])
+        for key in (key for each in keys for key in each):
+            if key in self.kept:
+                self.kept[key] = self.kept.pop(key)
+        fresh = [key for each in new for key in each]
+        n_asked = sum(len(key[1]) for each in keys for key in each)
+        n_new = sum(len(key[1]) for key in fresh)
+        unseen = [key for key in fresh if key not in self.seen]
+        self.seen |= set(unseen)
+        more = n_new, n_asked - n_new, sum(len(key[1]) for key in unseen)
+        self.counts = [count + each for count, each in zip(self.counts, more, strict=True)]
+        for key in fresh:
+            # An entry takes 320 bytes, and its risks: two of each row.
+            self.kept[key] = 320 + 16 * len(key[1])
+        while sum(self.kept.values()) > self.max_bytes:
+            del self.kept[next(iter(self.kept))]
+        return [[np.flatnonzero(key[0]).tolist() for key in each] for each in new]
+
+    def is_new(self, key, earlier):
+        return key not in self.kept and not any(key in each for each in earlier)
+
+    def forget(self, epoch):
+        self.kept = {key: size for key, size in self.kept.items() if key[2] != epoch}
+        self.seen = {key for key in self.seen if key[2] != epoch}
+
+
+@pytest.mark.parametrize("max_bytes", [0, 383, 384, 2000, 10**6])
+def test_a_memory_keeps_the_risks_that_were_used_last(max_bytes):
+    rng, game, plain = np.random.default_rng(0), Table(), Plain(max_bytes)
+    cached = Cached(game, max_bytes=max_bytes)
+    row_sets = [np.array([0, 2, 5, 1]), np.array([3]), np.arange(6)]
+    for number in range(120):
+        if number % 17 == 16:
+            epoch = int(rng.integers(3))
+            cached.forget(epoch)
+            plain.forget(epoch)
+        requests = [
+            Coalitions(rng.random((int(rng.integers(4)), 4)) < 0.5, row_sets[rng.integers(3)],
+                       int(rng.integers(3)))
+            for _ in range(rng.integers(1, 4))
+        ]  # fmt: skip
+        game.asked.clear()
+        answers = cached.answers(requests)
+        expected = plain.answer(requests)
+        assert list(map(list, game.asked)) == [each for part in expected for each in part]
+        for request, answer in zip(requests, answers, strict=True):
+            assert answer.shape == (len(request.known), len(request.rows), 2)
+            for known, risks in zip(request.known, answer, strict=True):
+                truth = game.risk(np.flatnonzero(known).tolist(), request.rows, request.epoch)
+                np.testing.assert_array_equal(risks, truth)
+        assert [cached.n_evaluated, cached.n_shared, cached.n_distinct] == plain.counts
+        assert len(cached.state()["sizes"]) == len(plain.kept)
+        if number == 60:
+            # A copy goes on with the same memory.
+            copy = Cached(game, max_bytes=max_bytes)
+            copy.restore(cached.state())
+            cached = copy

@@ -202,3 +202,16 @@ def test_columns_in_single_precision_are_for_modules_in_single_precision():
 @NEEDS_CUDA
 def test_cuda_is_an_accelerator():
     assert isinstance(chosen(network(device="cuda"), "auto"), DeviceMeans)
+
+
+def test_draws_take_no_more_memory_than_they_may():
+    model, noise = as_model(network(), "squared_error"), noise_of(2)
+    # A row has six draws of four numbers, eight copies of four bytes each.
+    n_bytes = 6 * 4 * 8 * 4
+    for n_rows in (17, 40):
+        for spare in (0, n_bytes - 1):
+            given = model, SAMPLER, LAYOUT.encode(X), 2, n_rows * n_bytes + spare
+            chunks = list(
+                DeviceMeans(*given).chunks(all_coalitions(4)[:3], np.arange(3), ROWS, 0, noise)
+            )
+            assert max(chunk.here.stop - chunk.here.start for chunk in chunks) == min(n_rows, 40)

@@ -97,8 +97,9 @@ def test_probabilities_of_the_class_that_are_too_low_are_not_fine():
     means = np.full((2, 3, 4), 0.5)
     means[0, 0, 0] = ENTROPY.lowest / 2
     assert not risks_of(ENTROPY, np.ones(9, int), means)[1]
-    means[0, 0, 0] = ENTROPY.lowest * 2
-    assert risks_of(ENTROPY, np.ones(9, int), means)[1]
+    for enough in (1.0, 2.0):
+        means[0, 0, 0] = ENTROPY.lowest * enough
+        assert risks_of(ENTROPY, np.ones(9, int), means)[1]
 
 
 def test_very_large_predictions_are_not_fine():

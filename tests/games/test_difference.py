@@ -231,3 +231,19 @@ def test_groups_of_other_members_are_refused():
     # Each player of the other game is one column: the same names are what counts.
     pair = TableGame(np.random.default_rng(1).normal(size=(4, 3)), ("x", "y"))
     assert Difference(Grouped(game, one), pair).feature_names == ("x", "y")
+
+
+def test_a_difference_has_the_bias_of_few_draws_of_both_games_or_of_one():
+    rng = np.random.default_rng(0)
+    tables = [TableGame(rng.normal(size=(4, 3))) for _ in range(4)]
+    known, rows = np.array([[True, False], [False, True]]), np.arange(3)
+    one, other = tables[:2]
+    assert Difference(one, other).draw_bias() is None
+    one.draw_bias = lambda: tables[2]
+    assert Difference(one, other).draw_bias() is tables[2]
+    # The size of a bias counts, not its sign.
+    assert Difference(other, one).draw_bias() is tables[2]
+    other.draw_bias = lambda: tables[3]
+    both = Difference(one, other).draw_bias().risks(known, rows)
+    expected = tables[2].risks(known, rows) - tables[3].risks(known, rows)
+    np.testing.assert_array_equal(both, expected)

@@ -102,3 +102,9 @@ def test_outputs_apart_have_their_own_biases_which_add_up():
     whole = bias.risks(EVERY[:7], ROWS)
     np.testing.assert_allclose(found.mean(axis=2), whole, atol=1e-12)
     assert (apart.risks(EVERY[7:], ROWS) == 0).all()
+
+
+def test_a_single_replicate_tells_nothing_about_the_bias():
+    assert game_of(n_replicates=1).draw_bias() is None
+    assert game_of(n_replicates=2).draw_bias().n_replicates == 2
+    assert game_of(loss="squared_error").draw_bias() is None

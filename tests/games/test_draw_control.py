@@ -160,3 +160,65 @@ def test_a_control_does_not_depend_on_the_unit_of_the_output():
         other = DrawControl.fit(scores, unit * output)
         np.testing.assert_allclose(other._linear, unit * one._linear, rtol=1e-6)
         np.testing.assert_allclose(other._waves, unit * one._waves, rtol=1e-3, atol=1e-8 * unit)
+
+
+@pytest.mark.parametrize(("n_variables", "n_rows"), [(1, 24), (2, 80), (3, 300)])
+def test_a_control_is_kept_if_regression_leaves_less_than_three_quarters(n_variables, n_rows):
+    rng, decisions = np.random.default_rng(0), []
+    for _ in range(60):
+        scores = rng.normal(size=(n_variables, n_rows))
+        outputs = 0.7 * scores[0] + rng.normal(size=n_rows) * rng.uniform(0.8, 1.6)
+        n_harmonics = DrawControl.count_harmonics(n_variables, n_rows)
+        z = (scores - scores.mean(axis=1)[:, None]) / scores.std(axis=1)[:, None]
+        angles = [2 * np.pi / 9 * q * z for q in range(1, n_harmonics + 1)]
+        columns = np.concatenate([z, *np.cos(angles), *np.sin(angles)])
+        columns -= columns.mean(axis=1)[:, None]
+        # Ridge regression as least squares with further rows.
+        above = np.vstack([columns.T, np.sqrt(2.0) * np.eye(len(columns))])
+        target = np.concatenate([outputs - outputs.mean(), np.zeros(len(columns))])
+        slopes = np.linalg.lstsq(above, target, rcond=None)[0]
+        left = ((target[:n_rows] - columns.T @ slopes) ** 2).sum() / (n_rows - len(columns))
+        found = DrawControl.fit(scores, outputs[:, None])
+        assert (found is not None) == (left < 0.75 * outputs.var())
+        decisions.append(found is not None)
+        if found is None:
+            continue
+        # The noise of the function, at scores whose law is known.
+        center, spread = (
+            rng.normal(size=(n_variables, 1, 1)),
+            rng.uniform(0.2, 1, (n_variables, 1, 1)),
+        )
+        drawn = center + spread * rng.normal(size=(n_variables, 1, 5))
+        latent = Latent(np.arange(n_variables), drawn, center, spread)
+        expected = _noise_by_quadrature(slopes.reshape(-1, n_variables), scores, latent)
+        np.testing.assert_allclose(found.noise(latent)[0, :, 0], expected, atol=1e-4)
+    assert 0 < sum(decisions) < len(decisions)
+
+
+def _noise_by_quadrature(slopes, scores, latent):
+    """``h(z) - E[h(z)]`` with a linear part and harmonics, the expectation by quadrature."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(80)
+    n_harmonics = (len(slopes) - 1) // 2
+    total = 0.0
+    for j, (mean, scale) in enumerate(zip(scores.mean(axis=1), scores.std(axis=1), strict=True)):
+
+        def h(x, j=j, mean=mean, scale=scale):
+            z = (x - mean) / scale
+            found = slopes[0, j] * z
+            for q in range(1, n_harmonics + 1):
+                found = found + slopes[q, j] * np.cos(2 * np.pi / 9 * q * z)
+                found = found + slopes[n_harmonics + q, j] * np.sin(2 * np.pi / 9 * q * z)
+            return found
+
+        known = h(latent.centers[j, 0, 0] + latent.spreads[j, 0, 0] * nodes) @ weights
+        total = total + h(latent.scores[j, 0]) - known / weights.sum()
+    return total
+
+
+@pytest.mark.parametrize(
+    ("n_variables", "n_rows", "n_harmonics"),
+    [(0, 100, 0), (1, 7, 0), (1, 23, 0), (1, 24, 1), (1, 39, 1), (1, 40, 2), (1, 71, 3), (1, 72, 4),
+     (1, 1000, 4), (5, 119, 0), (5, 120, 1)],
+)  # fmt: skip
+def test_every_coefficient_has_eight_rows(n_variables, n_rows, n_harmonics):
+    assert DrawControl.count_harmonics(n_variables, n_rows) == n_harmonics

@@ -90,3 +90,39 @@ def test_missing_values_and_constants_do_no_harm():
     y = X[:, 1:2]
     level = LinearCausal(sampler.interventions, X, y, y, np.ones(50))
     assert np.isfinite(level.mean_risks(wide_coalitions())).all()
+
+
+@pytest.mark.parametrize("n_outputs", [1, 2])
+def test_missing_numbers_count_as_the_mean_of_the_others(n_outputs):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(80, 3)) @ rng.normal(size=(3, 3)) + [5.0, -3.0, 1.0]
+    weights = rng.integers(1, 5, size=80).astype(float)
+    weights /= weights.mean()
+    output = rng.normal(size=(80, n_outputs)) + X[:, :1]
+    target = output + rng.normal(size=output.shape)
+    gaps = X.copy()
+    gaps[rng.random(X.shape) < 0.3] = np.nan
+    shares = np.where(np.isnan(gaps), 0.0, weights[:, None])
+    means = (shares * np.nan_to_num(gaps)).sum(axis=0) / shares.sum(axis=0)
+    full = np.where(np.isnan(gaps), means, gaps)
+    graph = Graph([*FEATURES, "y"], [("a", "b"), ("c", "b"), ("b", "y")])
+    table = pd.DataFrame(X, columns=FEATURES)
+    effects = Interventional(sampler=Gaussian(), graph=graph, target="y").fit(table, target[:, 0])
+    one, other = (
+        LinearCausal(effects.interventions, each, output, target, weights) for each in (gaps, full)
+    )
+    known = wide_coalitions()
+    np.testing.assert_allclose(one.mean_risks(known), other.mean_risks(known), rtol=1e-9)
+    np.testing.assert_allclose(
+        one.mean_risks(known), one.risks(known, np.arange(80)).mean(axis=(1, 2)), rtol=1e-9
+    )
+    # With everything received, the model's own regression on the features.
+    root = np.sqrt(weights)[:, None]
+    design = np.column_stack([np.ones(80), full])
+    fitted = design @ np.linalg.lstsq(root * design, root * output, rcond=None)[0]
+    everything = np.array([[False] * 3 + [True] * 3])
+    expected = (weights[:, None] * (target - fitted) ** 2).sum(axis=1)
+    np.testing.assert_allclose(
+        one.risks(everything, np.arange(80))[0, :, 0], expected, rtol=1e-4, atol=1e-6
+    )
+    assert one.cost == 9.0

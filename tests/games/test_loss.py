@@ -692,3 +692,28 @@ def test_zeros_are_not_warned_of_where_there_are_none_or_they_do_no_harm(loss):
 def test_probabilities_without_a_loss_of_classes_are_told_apart_from_several_outputs():
     with pytest.raises(ValueError, match="choose a loss of classes such as 'cross_entropy'"):
         LossGame(hard, SAMPLER, X, (Y > 0).astype(int), loss="squared_error")
+
+
+@pytest.mark.parametrize("n_outputs", [1, 2])
+def test_the_known_total_is_that_of_means_over_many_draws(n_outputs):
+    weights = np.random.default_rng(3).uniform(0.5, 1.5, size=len(X))
+
+    def predict(rows):
+        rows = np.asarray(rows)
+        both = np.stack([np.abs(rows[:, 0]) * 3 + rows[:, 1], np.exp(rows[:, 1] / 2)], axis=1)
+        return both if n_outputs == 2 else both[:, 0]
+
+    y = predict(X) + np.random.default_rng(4).normal(size=predict(X).shape)
+    game = LossGame(predict, SAMPLER, X, y, sample_weight=weights, random_state=0)
+    predicted = game.draw_unknown(4096)[1].reshape(4096, -1)
+    y, weights = y.reshape(len(X), -1), weights / weights.mean()
+
+    def risk(mean):
+        return (weights * ((y - mean) ** 2).sum(axis=1)).mean()
+
+    total, error = game.known_total()
+    everything = risk(predict(X).reshape(len(X), -1))
+    assert total == pytest.approx(risk(predicted.mean(axis=0)) - everything, rel=1e-9)
+    one, other = (risk(half.mean(axis=0)) for half in (predicted[:2048], predicted[2048:]))
+    assert error == pytest.approx(abs(one - other) / 2, rel=1e-9)
+    assert error > 0

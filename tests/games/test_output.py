@@ -1,4 +1,5 @@
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ from sklearn.svm import LinearSVC
 from dsage._random import Streams
 from dsage.estimate.walk import prefixes
 from dsage.games import Cached, LossGame, OutputGame
+from dsage.games.output import _OneOutput
 from dsage.models import as_model
 from dsage.samplers import Gaussian, Marginal, normal_scores
 from dsage.samplers.noise import Noise
@@ -328,3 +330,30 @@ def test_one_column_tells_of_both_classes():
     np.testing.assert_allclose(risks, -1.0)
     with pytest.raises(ValueError, match="one of the classes"):
         OutputGame(model, SAMPLER, X, output="q")
+
+
+@pytest.mark.parametrize(
+    ("n_outputs", "classes", "output", "expected"),
+    [
+        (1, None, None, "all"),
+        (3, None, 2, 2),
+        # One column is the probability of the second class.
+        (1, ["no", "yes"], "yes", "all"),
+        (1, ["no", "yes"], None, "all"),
+        (1, ["no", "yes"], "no", None),
+        (2, ["no", "yes"], "no", 0),
+        (2, ["no", "yes"], None, 1),
+        (3, ["a", "b", "c"], "c", 2),
+        (0, ["no", "yes"], "no", None),
+    ],
+)
+def test_leaves_are_those_of_the_output(n_outputs, classes, output, expected):
+    leaves = SimpleNamespace(n_outputs=n_outputs, output=lambda column: column)
+    model = SimpleNamespace(
+        name="trees",
+        may_be_copied=True,
+        classes=None if classes is None else np.array(classes),
+        leaves=lambda layout, rows: leaves if n_outputs else None,
+    )
+    found = _OneOutput(model, output).leaves(None, None)
+    assert found is leaves if expected == "all" else found == expected

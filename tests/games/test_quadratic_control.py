@@ -244,3 +244,91 @@ def test_it_is_fitted_to_draws_with_no_feature_known():
     assert (seen[0].std(axis=0) > 0.5).all()
     assert fit_control(numbers, row, Streams(0), predict, corrects_means=False) is None
     assert len(seen) == 1
+
+
+def naive_form(z, output, most):
+    """The linear part and the matrix of a quadratic function of scores, or None."""
+    n_rows, n_scores = z.shape
+    centered = output - output.mean()
+    room = n_rows // 8 - n_scores
+    n_chosen = max(k for k in range(n_scores + 1) if k * (k + 1) // 2 <= room)
+    linear = np.abs(z.T @ centered)
+    curved = np.abs((z**2 - 1).T @ centered) / (z**2).std(axis=0)
+    strongest = sorted(np.argsort(-np.maximum(linear, curved))[:n_chosen])
+    pairs = [(i, j) for at, i in enumerate(strongest) for j in strongest[at:]]
+    columns = np.column_stack([z, *(z[:, i] * z[:, j] for i, j in pairs)])
+    # Ridge regression as least squares with further rows.
+    above = np.vstack([columns - columns.mean(axis=0), np.sqrt(2) * np.eye(columns.shape[1])])
+    below = np.concatenate([centered, np.zeros(columns.shape[1])])
+    slopes = np.linalg.lstsq(above, below, rcond=None)[0]
+    matrix = np.zeros((n_scores, n_scores))
+    for slope, (i, j) in zip(slopes[n_scores:], pairs, strict=True):
+        matrix[i, j] += slope / 2
+        matrix[j, i] += slope / 2
+    values, vectors = np.linalg.eigh(matrix)
+    size = np.array([np.std(v * (z @ a) ** 2) for v, a in zip(values, vectors.T, strict=True)])
+    kept = [k for k in np.argsort(-size)[:most] if size[k] > 0.05 * output.std()]
+    matrix = sum((values[k] * np.outer(vectors[:, k], vectors[:, k]) for k in kept), 0 * matrix)
+    h = z @ slopes[:n_scores] + np.einsum("ri,ij,rj->r", z, matrix, z)
+    left = np.square((output - h) - (output - h).mean()).sum() / (n_rows - columns.shape[1])
+    return (slopes[:n_scores], matrix) if left <= 0.75 * output.var() else None
+
+
+@pytest.mark.parametrize(
+    ("n_scores", "n_rows", "n_outputs"),
+    [(1, 16, 1), (2, 24, 2), (3, 40, 3), (4, 56, 4), (4, 200, 13), (3, 72, 30)],
+)
+def test_the_form_is_that_of_a_regression_on_products(n_scores, n_rows, n_outputs):
+    rng, decisions = np.random.default_rng(n_rows), []
+    for _ in range(12):
+        scores = 2.0 * rng.normal(size=(n_rows, n_scores)) + 1.0
+        curves = rng.normal(size=(n_outputs, n_scores, n_scores)) * rng.choice([0.05, 0.5])
+        outputs = scores @ rng.normal(size=(n_scores, n_outputs))
+        outputs += np.einsum("ri,oij,rj->ro", scores, curves, scores)
+        outputs += outputs.std(axis=0) * rng.normal(size=outputs.shape) * rng.uniform(0.6, 2.0)
+        control = QuadraticControl.fit(scores, outputs)
+        means, scales = scores.mean(axis=0), scores.std(axis=0)
+        most = max(1, min(8, 24 // n_outputs))
+        forms = [naive_form((scores - means) / scales, each, most) for each in outputs.T]
+        decisions += [form is not None for form in forms]
+        if control is None:
+            assert not any(decisions[-n_outputs:])
+            continue
+        # Draws from two components whose scores have known means and unit variance.
+        drawn = rng.normal(size=(1, 6, n_scores))
+        sums = sums_of(drawn, control._weights)
+        noise = control.noise(sums)[0]
+        for form, found in zip(forms, noise.T, strict=True):
+            expected = np.zeros(6)
+            if form is not None:
+                slopes, matrix = form
+                z = (drawn[0] - means) / scales
+                expected = z @ slopes + np.einsum("ri,ij,rj->r", z, matrix, z)
+                for share, center in ((0.25, 0.3), (0.75, -1.0)):
+                    at = (center - means) / scales
+                    known = at @ slopes + at @ matrix @ at + (matrix.diagonal() / scales**2).sum()
+                    expected = expected - share * known
+            np.testing.assert_allclose(found, expected, atol=1e-5 * outputs.std())
+    assert 0 < sum(decisions) < len(decisions)
+
+
+@pytest.mark.parametrize(("n_rows", "has_one"), [(23, False), (24, True)])
+def test_every_coefficient_of_scores_has_eight_rows(n_rows, has_one):
+    scores = np.random.default_rng(0).normal(size=(n_rows, 3))
+    found = QuadraticControl.fit(scores, scores @ np.array([[1.0], [2.0], [-1.0]]))
+    assert (found is not None) == has_one
+    assert QuadraticControl.fit(scores[:, :0], scores[:, :1]) is None
+
+
+def test_rows_may_have_variances_of_their_own():
+    scores = np.random.default_rng(1).normal(size=(400, 2))
+    control = QuadraticControl.fit(scores, np.stack([scores[:, 0] ** 2, scores[:, 1]], axis=1))
+    drawn = sums_of(np.random.default_rng(2).normal(size=(3, 5, 2)), control._weights)
+    rows = np.array([[1.0], [4.0], [9.0]])
+    own = drawn._replace(variances=drawn.variances * rows)
+    for output in (None, np.array([0, 1, 0])):
+        change = control.noise(drawn, output) - control.noise(own, output)
+        alone = change[..., 0] if output is None else change
+        # What is known of the square: its mean and its variance.
+        np.testing.assert_allclose(alone[[0, 2]], (rows[[0, 2]] - 1) * np.ones(5), rtol=0.05)
+        assert not (change[..., 1] if output is None else change[1]).any()

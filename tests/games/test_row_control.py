@@ -291,3 +291,67 @@ def test_terms_count_from_eight_times_what_chance_explains(ratio, is_kept):
     assert control._terms[1].any() == is_kept
     assert control._terms[2].any()
     assert not control._terms[[0, 3]].any()
+
+
+def test_there_is_none_if_its_terms_would_take_too_much_memory(monkeypatch):
+    n_bytes = 8 * 60 * 4
+    monkeypatch.setattr("dsage.games.row_control._MOST_BYTES", n_bytes)
+    assert LossGame(bent, MARGINAL, X, Y, loss="squared_error")._row_control is not None
+    monkeypatch.setattr("dsage.games.row_control._MOST_BYTES", n_bytes - 1)
+    assert LossGame(bent, MARGINAL, X, Y, loss="squared_error")._row_control is None
+
+
+def naive_terms(mixed, outputs, background):
+    """The terms of an additive regression for the rows that draws come from, (d, o, n) or None."""
+    n_rows, n_features = mixed.shape
+    n_functions = max(n for n in (1, 2, 3, 4) if 8 * n * n_features <= n_rows)
+    functions = Functions.fit(mixed, np.zeros(n_features, int), n_functions)
+    columns, ours = functions(mixed).columns, functions(background).columns
+    center, scale = columns.mean(axis=0), columns.std(axis=0)
+    Z, ours = (columns - center) / scale, (ours - center) / scale
+    found = np.zeros((n_features, outputs.shape[1], len(background)))
+    for at, output in enumerate(outputs.T):
+        above = np.vstack([Z, np.sqrt(2) * np.eye(Z.shape[1])])
+        below = np.concatenate([output - output.mean(), np.zeros(Z.shape[1])])
+        slopes = np.linalg.lstsq(above, below, rcond=None)[0]
+        left = ((below[:n_rows] - Z @ slopes) ** 2).sum() / (n_rows - Z.shape[1])
+        if left >= 0.75 * output.var():
+            continue
+        for feature in range(n_features):
+            own = slice(n_functions * feature, n_functions * (feature + 1))
+            # Eight times the variance that a useless feature would have by chance.
+            if (Z[:, own] @ slopes[own]).var() > 8 * left * n_functions / n_rows:
+                found[feature, at] = ours[:, own] @ slopes[own]
+    return found - found.mean(axis=2, keepdims=True)
+
+
+@pytest.mark.parametrize(("n_rows", "n_outputs"), [(32, 1), (64, 2), (96, 1), (127, 3), (128, 2)])
+def test_terms_are_those_of_a_regression_on_functions_of_single_features(n_rows, n_outputs):
+    rng, kept = np.random.default_rng(n_rows), []
+    noise = rng.random((5, 3, 4))
+    picked = MARGINAL.pick_rows(noise)
+    for _ in range(25):
+        mixed = MARGINAL.equal_rows[rng.integers(60, size=(n_rows, 4)), np.arange(4)]
+        sizes = rng.uniform(0.0, 1.5, size=(4, n_outputs))
+        outputs = np.tanh(mixed) @ sizes
+        outputs += outputs.std(axis=0) * rng.uniform(0.5, 2.0) * rng.normal(size=outputs.shape)
+        expected = naive_terms(mixed, outputs, MARGINAL.equal_rows)
+        control = RowControl.fit(MARGINAL, mixed, outputs, np.zeros(4, int))
+        kept += (expected != 0).any(axis=(1, 2)).tolist()
+        if control is None:
+            assert not expected.any()
+            continue
+        found = control.noise(COALITIONS, noise)
+        for known, each in zip(COALITIONS, found, strict=True):
+            total = expected[~known].sum(axis=0)
+            np.testing.assert_allclose(each, np.moveaxis(total[:, picked], 0, 2), atol=1e-6)
+    assert 0.2 < np.mean(kept) < 0.95
+    few = RowControl.fit(MARGINAL, mixed[:31], outputs[:31], np.zeros(4, int))
+    assert few is None
+
+
+@pytest.mark.parametrize(
+    ("n_features", "n_rows"), [(1, 1024), (8, 1024), (9, 1152), (64, 8192), (99, 8192)]
+)
+def test_a_control_has_128_rows_for_each_feature_within_limits(n_features, n_rows):
+    assert RowControl.count_rows(n_features) == n_rows

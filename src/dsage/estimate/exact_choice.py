@@ -46,7 +46,7 @@ def enumeration_pays(
         The first level.
     """
     if game.n_replicates == game.n_outputs:
-        # The error of the draws cannot be estimated from a single replicate.
+        # Nothing is drawn, or a single replicate does not tell the error of the draws.
         return True
     n_tried = _BATCHES * orderings.batch_size * (len(game.feature_names) + 1)
     if enumeration.n_coalitions * game.n_rows <= _ROWS * (n_tried + enumeration.n_coalitions):

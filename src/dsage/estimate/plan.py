@@ -272,8 +272,6 @@ class Plan:
         """Return whether an average over all orderings is cheaper than sampling them."""
         if enumeration.n_coalitions > self._few:
             return False
-        if not self.is_drawn:
-            return True
         control = None
         if len(first_levels) == 1:
             cheap = Cached(first_levels[0], max_bytes=2**26)

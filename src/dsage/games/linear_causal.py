@@ -44,6 +44,8 @@ class LinearCausal(Game):
     array([2.1, 1. , 0. ])
     """
 
+    weights: Floats
+
     def __init__(
         self,
         interventions: Interventions,
@@ -103,11 +105,10 @@ class LinearCausal(Game):
         """Return the risks of coalitions, (n_coalitions, n_rows, 1); see :class:`Game`."""
         Z, rest = self._Z[rows], self._rest[rows]
         out = np.empty((len(known), len(rows), 1))
-        weights = np.ones(self.n_rows) if self.weights is None else self.weights
         for coefficients, risk in zip(self.coefficients(known), out, strict=True):
             # One product per coalition, so that its rounding does not depend on the others.
             left = rest - Z @ coefficients
-            risk[:, 0] = weights[rows] * (left * left).sum(axis=1)
+            risk[:, 0] = self.weights[rows] * (left * left).sum(axis=1)
         return out
 
     def mean_risks(self, known: Mask) -> Floats:
@@ -124,8 +125,6 @@ class LinearCausal(Game):
 
 def _regress(moments: Floats, given: list[int], node: int) -> Floats:
     """Return the slopes of a variable on others, from second moments."""
-    if not given:
-        return np.zeros(0)
     ridge = RIDGE * np.eye(len(given))
     found = np.linalg.solve(moments[np.ix_(given, given)] + ridge, moments[given, node])
     return np.asarray(found, dtype=np.float64)

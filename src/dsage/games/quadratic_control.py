@@ -169,7 +169,7 @@ def _choose_pairs(z: Floats, centered: Floats) -> tuple[Rows, Rows]:
     n_rows, n_scores = z.shape
     room = n_rows // ROWS_PER_COEFFICIENT - n_scores
     n_chosen = min(n_scores, int((np.sqrt(8.0 * room + 1.0) - 1.0) / 2.0))
-    squares = z**2 - 1.0
+    squares = z**2
     size = np.abs(z.T @ centered)
     size = np.maximum(size, np.abs(squares.T @ centered) / np.maximum(squares.std(axis=0), 1e-9))
     chosen = np.sort(np.argsort(-size, kind="stable")[:n_chosen])

@@ -1,3 +1,6 @@
+import itertools
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -229,3 +232,135 @@ def test_units_that_were_computed_ahead_change_no_bit(game):
     assert not ahead._ready
     ahead.prepare(lambda: True)
     assert not ahead._ready
+
+
+@pytest.mark.parametrize(
+    ("n_columns", "batch_size", "at_once"),
+    [(1, 2, 64), (64, 2, 64), (65, 2, 62), (200, 2, 6), (200, 5, 2), (2000, 2, 2)],
+)
+def test_fewer_orderings_of_many_columns_are_added_at_a_time(n_columns, batch_size, at_once):
+    # As many as have 2**19 cells of matrices, 128 at most, but two units at least.
+    made = Control([], SimpleNamespace(batch_size=batch_size), n_columns)
+    assert made.at_once == at_once
+
+
+def test_slopes_are_those_of_a_regression_on_the_next_game(game):
+    walk, rng = walk_of(game, "plain"), np.random.default_rng(0)
+    walks = [walk, lambda orders: 5.0 - 0.25 * walk(orders), lambda orders: walk(orders) ** 2]
+    made = Control([*walks, np.zeros_like], as_orderings("uniform", NAMES, Streams(0)), 5)
+    made.refine(1e9, 0)
+    slopes = made.state()["slopes"]
+    # A constant that all orderings have in common counts for nothing.
+    np.testing.assert_allclose(slopes[0], -4.0)
+    orders = np.array([rng.permutation(5) for _ in range(4000)])
+    value, square = (each(orders) for each in walks[1:])
+    off = square - square.mean(axis=0)
+    expected = (value * off).sum() / (off**2).sum()
+    np.testing.assert_allclose(slopes[1], expected, rtol=0.3)
+    assert slopes[2:].tolist() == [0.0, 0.0]
+
+
+class Plain:
+    """The same as `Control` with all units kept: means and variances are those of lists."""
+
+    def __init__(self, walks, orderings, costs, at_once):
+        self.walks, self.orderings, self.costs, self.at_once = walks, orderings, costs, at_once
+        pilot = [self._means(walk, 3 << 40) for walk in walks]
+        self.slopes = [0.0] * len(walks)
+        for level, (one, other) in enumerate(itertools.pairwise(pilot)):
+            a, b = (each - each.mean(axis=0) for each in (one, other))
+            self.slopes[level] = (a * b).sum() / (b * b).sum() if b.any() else 0.0
+        self.factors = np.cumprod([1.0, *self.slopes[:-1]])
+        self.units = [[] for _ in walks]
+        for level in range(len(walks)):
+            self._add(level)
+
+    def _means(self, walk, first):
+        batches = range(first, first + self.at_once)
+        values = walk(np.concatenate([self.orderings.batch(each) for each in batches]))
+        return np.array([each.mean(axis=0) for each in np.split(values, self.at_once)])
+
+    def _add(self, level):
+        # Every game has orderings of its own.
+        first = (1 << 41) + level * (1 << 36) + len(self.units[level])
+        units = self._means(self.walks[level], first)
+        if level + 1 < len(self.walks):
+            units = units - self.slopes[level] * self._means(self.walks[level + 1], first)
+        self.units[level] += list(units)
+
+    @property
+    def mean(self):
+        return sum(
+            f * np.mean(each, axis=0) for f, each in zip(self.factors, self.units, strict=True)
+        )
+
+    def variances(self):
+        """Of the mean of each game's units, times the square of its factor."""
+        return np.array([
+            f**2 * np.var(each, axis=0, ddof=1) / len(each)
+            for f, each in zip(self.factors, self.units, strict=True)
+        ])  # fmt: skip
+
+    def refine(self, bound, n_main, rate=0.0, wanted=None):
+        at = np.arange(5) if wanted is None else np.flatnonzero(wanted)
+        size = self.orderings.batch_size
+        while True:
+            n_units = np.array(list(map(len, self.units)))
+            cost = (n_units * self.costs).sum() * size
+            found = self.variances()[:, at].sum(axis=1)
+            is_trusted = n_units.min() >= 16
+            if cost >= 1024 * (n_main + 4) * min(self.costs) or (
+                is_trusted and found.sum() <= bound
+            ):
+                return
+            # How fast the variance falls with the seconds of a unit.
+            gains = found / n_units / self.costs
+            if is_trusted and gains.max() / (SECONDS_A_COST * size) <= rate:
+                return
+            self._add(int(np.argmax(gains)))
+
+
+@pytest.mark.parametrize("n_levels", [1, 2, 3])
+@pytest.mark.parametrize("costs", [[9.0, 3.0, 1.0], [1.0, 2.0, 0.5]])
+def test_a_control_refines_as_one_that_keeps_all_units(game, n_levels, costs):
+    walk, rng = walk_of(game, "plain"), np.random.default_rng(7)
+    tilts = rng.normal(size=(3, 5))
+    walks = [
+        walk,
+        lambda orders: 3.0 - 0.8 * walk(orders) + 0.05 * tilts[0] * np.argsort(orders, axis=1),
+        lambda orders: 0.5 * walk(orders) + 0.1 * tilts[1] * np.argsort(orders, axis=1) ** 2,
+    ][:n_levels]
+    costs = costs[:n_levels]
+    orderings = as_orderings("antithetic", NAMES, Streams(3))
+    found = Control(walks, orderings, 5, costs=costs)
+    # Few units at a time, so that many decisions are made.
+    found.at_once = 5
+    plain = Plain(walks, orderings, np.array(costs), 5)
+    first = float(plain.variances().sum())
+    wanted = np.array([True, False, False, True, False])
+    steps = [
+        {"bound": 1e9, "n_main": 0},
+        {"bound": first / 10, "n_main": 2},
+        {"bound": first / 60, "n_main": 2, "wanted": wanted},
+        {"bound": 0.0, "n_main": 2, "rate": 2e-6 * first / SECONDS_A_COST},
+        {"bound": 0.0, "n_main": -3},
+    ]
+    for step in steps:
+        given = dict(step)
+        assert found.refine(given.pop("bound"), given.pop("n_main"), **given)
+        plain.refine(**step)
+        state = found.state()
+        np.testing.assert_allclose(state["slopes"], plain.slopes)
+        assert state["counts"].tolist() == list(map(len, plain.units))
+        np.testing.assert_allclose(found.mean, plain.mean, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(found.variance, plain.variances().sum(axis=0), rtol=1e-7)
+        assert found.n_orderings == sum(map(len, plain.units)) * orderings.batch_size
+
+
+def test_refining_ends_when_the_time_is_over(game):
+    plain, looks = control(game, "plain"), []
+    assert not plain.refine(0.0, 1000, is_over=lambda: looks.append(0) or len(looks) > 3)
+    # The first units are needed.
+    assert plain.n_orderings == 2 * 64 * 4
+    assert plain.refine(1e9, 1000, is_over=lambda: True)
+    assert plain.refine(np.inf, 1000, is_over=lambda: True)

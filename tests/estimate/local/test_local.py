@@ -27,7 +27,7 @@ from dsage.estimate.walk import Boundaries, Prefixes, play
 from dsage.games import Difference, LinearOutput, OutputGame
 from dsage.graphs import NoSeparation
 from dsage.orderings import as_orderings
-from dsage.samplers import Gaussian
+from dsage.samplers import Gaussian, Interventional
 
 NAMES = tuple("abcde")
 N_ROWS = 40
@@ -344,3 +344,42 @@ def test_one_group_of_draws_needs_another_rule():
         run_local(output_game(n_replicates=1))
     found = run_local(output_game(n_replicates=1), stopping=FEW)
     assert np.isnan(found.se_draws).all()
+
+
+def causal_game():
+    """A game of rows whose features are set: values have two parts."""
+    graph = Graph([*NAMES, "y"], [("a", "b"), ("b", "y"), ("c", "y"), ("d", "y"), ("e", "d")])
+    sampler = Interventional(sampler=Gaussian(), graph=graph, target="y").fit(X, Y)
+    return OutputGame(bent, sampler, X, random_state=1, n_draws=4)
+
+
+@pytest.mark.parametrize(
+    ("n_values", "sizes"), [(600, [40]), (599, [20, 20]), (75, [5] * 8), (9, [1] * 40)]
+)
+def test_parts_of_values_count_in_the_size_of_a_chunk(monkeypatch, n_values, sizes):
+    # Five values of a row, and ten parts.
+    monkeypatch.setattr("dsage.estimate.local.plan._COLUMNS", n_values)
+    chunks = LocalPlan(causal_game(), exact="never").chunks()
+    assert [len(part.rows) for part in chunks] == sizes
+    assert [part.n_columns for part in chunks] == [15 * size for size in sizes]
+    np.testing.assert_array_equal(np.concatenate([part.rows for part in chunks]), np.arange(40))
+    chosen = LocalPlan(causal_game(), exact="never", rows_per_ordering=10)
+    assert [len(part.rows) for part in chosen.chunks()] == [10] * 4
+
+
+def test_the_mean_contributions_are_those_of_units_one_by_one():
+    steps = LinearSteps(CHEAP, *CASES["plain"])
+    orderings = as_orderings("antithetic", NAMES, Streams(0))
+    found, units = MeanCoefficients(steps, orderings, 5), []
+    for n_units in (3, 1, 6):
+        found.add(n_units)
+        while len(units) < found.n_units:
+            units.append(steps(orderings.batch(FIRST_UNIT + len(units))).mean(axis=0))
+        off = np.array(units) - np.mean(units, axis=0)
+        assert found.n_units == len(units)
+        np.testing.assert_allclose(found.mean, np.mean(units, axis=0), atol=1e-12)
+        np.testing.assert_allclose(found.spread, np.einsum("ujf,ujg->jfg", off, off), atol=1e-12)
+        rows = np.array([3, 17])
+        outputs = np.array([steps.outputs(unit, rows) for unit in units])
+        variances = steps.variances(found.spread, rows)
+        np.testing.assert_allclose(variances, outputs.var(axis=0) * len(units), atol=1e-10)

@@ -5,6 +5,7 @@ import threading
 import tracemalloc
 import warnings
 from collections import OrderedDict
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import joblib
@@ -15,8 +16,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPRegressor
 
 from dsage import Graph
+from dsage._check import DsageWarning, SamplerWarning, record_warnings, warn
 from dsage.estimate import NOrderings, as_stopping, run
 from dsage.estimate.accumulate.control import Control
+from dsage.estimate.parallel import jobs as jobs_module
 from dsage.estimate.parallel import work as work_module
 from dsage.estimate.parallel.jobs import Jobs
 from dsage.estimate.parallel.work import Done
@@ -326,3 +329,116 @@ def test_other_warnings_of_workers_are_given_once_for_each_place(recwarn):
     jobs._warn([again, other])
     assert [str(each.message) for each in recwarn] == ["odd rows"] * 2
     assert {each.category for each in recwarn} == {RuntimeWarning}
+
+
+def test_our_own_warnings_of_workers_are_recorded_like_those_of_this_process():
+    done = Done([], 0.0, [("few rows", SamplerWarning, ("few rows", 0))])
+    with record_warnings(show=False) as found:
+        Jobs(2)._warn([done, done])
+    assert [(str(each), type(each)) for each in found] == [("few rows", SamplerWarning)]
+
+
+def _warn_twice():
+    warnings.warn("foreign", UserWarning, stacklevel=1)
+    warn("ours")
+
+
+def test_the_main_thread_records_all_warnings_and_other_threads_only_our_own():
+    with work_module._record_warnings() as here:
+        _warn_twice()
+    (text, kind, where), ours = here
+    assert (text, kind, where[0]) == ("foreign", UserWarning, __file__)
+    assert where[1] > 0
+    assert (ours[0], ours[1]) == ("ours", DsageWarning)
+    there = []
+
+    def collect():
+        with work_module._record_warnings() as found:
+            _warn_twice()
+        there.extend(found)
+
+    def run():
+        thread = threading.Thread(target=collect)
+        thread.start()
+        thread.join()
+
+    with pytest.warns(UserWarning, match="foreign"):
+        run()
+    assert there == [("ours", DsageWarning, ("ours", 0))]
+
+
+class LokyBackend:
+    """Stands for joblib's backend of fresh processes."""
+
+
+class MultiprocessingBackend:
+    """Stands for joblib's backend of forked processes."""
+
+
+class ThreadingBackend:
+    uses_threads = True
+
+
+@pytest.fixture
+def stand_in(monkeypatch):
+    """Jobs with a backend of a class, and what they did: threads, and what ran beside them."""
+    done = Done([np.ones(1)], 0.25, [])
+    seen = SimpleNamespace(beside=[], tasks=[])
+
+    def make(backend, n_jobs=2):
+        jobs = Jobs(n_jobs)
+        jobs.meanwhile = "meanwhile"
+        monkeypatch.setattr(jobs_module, "get_active_backend", lambda: (backend, n_jobs))
+        monkeypatch.setattr(
+            jobs_module, "_beside", lambda work: seen.beside.append(work) or quiet()
+        )
+        monkeypatch.setattr(jobs, "_send", lambda game, bundles: [done] * len(bundles))
+        monkeypatch.setattr(
+            jobs, "_parallel", lambda tasks: seen.tasks.extend(tasks) or [done] * len(seen.tasks)
+        )
+        return jobs, seen
+
+    quiet = nullcontext
+    return make
+
+
+REQUESTS = [Coalitions(np.eye(4, dtype=bool)[:2], np.arange(3), 0) for _ in range(6)]
+
+
+@pytest.mark.parametrize(
+    ("backend", "beside"), [(LokyBackend, "meanwhile"), (MultiprocessingBackend, None)]
+)
+def test_nothing_runs_beside_processes_that_are_forked(stand_in, backend, beside):
+    jobs, seen = stand_in(backend())
+    answers = jobs(Table(), REQUESTS)
+    assert seen.beside == [beside]
+    assert not seen.tasks
+    # What was done tells how large tasks should be.
+    assert jobs._n_pairs == 6 * 2 * 3
+    assert jobs._seconds == 0.25 * len(answers)
+
+
+@pytest.mark.parametrize(("n_processors", "n_jobs", "n_threads"), [(8, 2, 4), (8, 3, 2), (1, 2, 1)])
+def test_threads_share_the_processors(stand_in, monkeypatch, n_processors, n_jobs, n_threads):
+    monkeypatch.setattr(joblib, "cpu_count", lambda: n_processors)
+    monkeypatch.setattr(joblib, "effective_n_jobs", lambda n_jobs: n_jobs)
+    jobs, seen = stand_in(ThreadingBackend(), n_jobs)
+    game = Table()
+    assert len(jobs(game, REQUESTS)) == len(seen.tasks)
+    assert not seen.beside
+    requests = []
+    for function, (played, bundle, threads), _ in seen.tasks:
+        assert function is work_module.work_here
+        assert (played, threads) == (game, n_threads)
+        requests += bundle
+    assert requests == REQUESTS
+
+
+def test_a_single_job_that_was_asked_for_is_done_here(monkeypatch):
+    jobs, pieces = Jobs(1), []
+    monkeypatch.setattr(jobs, "_helpers", None)
+    jobs.on_piece = lambda *given: pieces.append(given)
+    game = Table()
+    for request, answer in zip(REQUESTS, jobs(game, REQUESTS), strict=True):
+        np.testing.assert_array_equal(answer, game.risks(*request))
+    assert pieces == [(number, 6) for number in range(6)]

@@ -18,6 +18,7 @@ from checkpoint_case import NAMES, OPTIONS, game, result
 from dsage import Graph
 from dsage._files import read_arrays, write_arrays
 from dsage.estimate import Checkpoint, Estimation, as_stopping, refine, run
+from dsage.estimate.running import checkpoint as checkpoint_module
 from dsage.games import Difference, LossGame, MomentGame
 from dsage.games.first_level import N_DRAWN
 from dsage.samplers import Gaussian
@@ -524,3 +525,31 @@ def test_refining_to_what_is_reached_already_evaluates_nothing():
     rough = refine(estimation, stopping=as_stopping(n_orderings=20))
     assert rough.n_evaluated == fine.n_evaluated
     np.testing.assert_array_equal(rough.values, fine.values)
+
+
+@pytest.mark.parametrize(
+    ("took", "waits"), [(0.0, [5.0, 5.5]), (0.04, [5.0, 5.5]), (0.5, [10.0, 10.5])]
+)
+def test_writing_takes_a_small_share_of_the_time(tmp_path, monkeypatch, took, waits):
+    now, written = [100.0], []
+    monkeypatch.setattr(checkpoint_module, "perf_counter", lambda: now[0])
+
+    def write(self, estimation):
+        written.append(now[0])
+        now[0] += took
+
+    monkeypatch.setattr(Checkpoint, "_write", write)
+    kept = Checkpoint(tmp_path / "run.dsage", every=5.0)
+    now[0] += 5.0
+    kept.save(None)
+    assert written == [105.0]
+    # A twentieth of the time at most.
+    began = now[0]
+    for wait in (0.5 * waits[0], waits[0] - 0.01, waits[0]):
+        now[0] = began + wait
+        kept.save(None)
+        assert len(written) == 1 + (wait >= waits[0])
+    kept.save(None)
+    assert len(written) == 2
+    kept.save(None, is_last=True)
+    assert len(written) == 3

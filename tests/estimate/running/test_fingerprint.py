@@ -1,10 +1,12 @@
 """What tells runs apart, and that it is the same on every machine and in every process."""
 
 import numpy as np
+import pytest
 
 from dsage.estimate.plan import Plan
 from dsage.estimate.running.fingerprint import Fingerprint, fingerprint
 from small_games import ORACLE, TableGame
+from tables import Table
 
 NAMES = list(ORACLE.feature_names)
 
@@ -58,3 +60,19 @@ def test_last_digits_of_numbers_may_differ():
     assert here.differences(made([1.0, 100.0, 5e-4])) == ["risks"]
     assert here.differences(made([1.0, 100.0])) == ["risks"]
     assert here.differences(Fingerprint({}, {})) == ["risks"]
+
+
+@pytest.mark.parametrize(("n_rows", "step"), [(6, 1), (16, 1), (17, 2), (50, 4)])
+def test_risks_are_of_the_first_epoch_some_coalitions_and_some_rows(n_rows, step):
+    game = Table(n_rows=n_rows)
+    found = fingerprint(Plan(game, random_state=0, exact="never"))
+    rng = np.random.default_rng(0)
+    known = rng.random((8, 4)) < rng.random((8, 1))
+    numbers = found.numbers["the risks of some coalitions (the sampler, its noise, or the model)"]
+    np.testing.assert_array_equal(numbers, game.risks(known, np.arange(0, n_rows, step), 0))
+    ends = np.array([[False] * 4, [True] * 4])
+    np.testing.assert_array_equal(
+        found.numbers["the risks of the rows"], game.risks(ends, np.arange(n_rows), 0)
+    )
+    assert found.texts["the rows"] == str(n_rows)
+    assert found.texts["the features"] == "a, b, c, d"

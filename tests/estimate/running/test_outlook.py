@@ -1,5 +1,6 @@
 """What a run will take, and how it is shown."""
 
+import math
 import sys
 from types import SimpleNamespace
 
@@ -201,3 +202,126 @@ def test_in_a_terminal_the_bar_goes_to_stderr(capsys):
     out, err = capsys.readouterr()
     assert out == ""
     assert "50%" in err
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.94, "0.9 s"),
+        (1.0, "1 s"),
+        (89.4, "89 s"),
+        (90.0, "2 min"),
+        (89.4 * 60, "89 min"),
+        (90 * 60.0, "1.5 h"),
+    ],
+)
+def test_durations_have_the_unit_that_suits_them(seconds, text):
+    assert describe(_after(seconds)) == f"about {text} left"
+
+
+def _after(seconds):
+    return Outlook(None, None, 100, 300, None, 0.0, seconds)
+
+
+@pytest.mark.parametrize(
+    ("looks", "pace"),
+    [
+        # Without a history, the mean over the run: 5 seconds for 300 evaluations.
+        ([], 5.0 / 300),
+        ([(100, 300, 5.0)], 5.0 / 300),
+        # Since the middle of the looks.
+        ([(50, 100, 1.0), (100, 300, 5.0)], 4.0 / 200),
+        ([(10, 50, 1.0), (50, 100, 2.0), (100, 300, 5.0)], 3.0 / 200),
+        ([(10, 50, 1.0), (50, 100, 2.0), (70, 250, 3.0), (100, 300, 5.0)], 3.0 / 200),
+        ([(9, 20, 0.5), (10, 50, 1.0), (50, 200, 2.0), (70, 250, 3.0), (100, 300, 5.0)], 0.03),
+        # Looks without evaluations tell nothing.
+        ([(100, 300, 1.0), (100, 300, 5.0)], 5.0 / 300),
+    ],
+)
+def test_the_pace_is_that_since_the_middle_of_the_looks(looks, pace):
+    found = look_ahead(Tolerance(0.1), progress(history=looked(*looks)))
+    n_units = [each[0] for each in looks][-2:]
+    n_evaluated = [each[1] for each in looks][-2:]
+    # Three times as many evaluations are left, less if units have become smaller.
+    narrowing = 1.0
+    if len(looks) > 1 and np.diff(n_units)[0] > 0:
+        narrowing = min(np.diff(n_evaluated)[0] / np.diff(n_units)[0] / (300 / 100), 1.0)
+    left = math.ceil(900 * narrowing)
+    assert found.n_expected == 300 + left
+    assert found.seconds_left == pytest.approx(left * pace)
+
+
+@pytest.mark.parametrize(
+    ("n_units", "n_evaluated", "share"),
+    [
+        # From 50 units of 4 evaluations to some of 2: two thirds of the mean of 3.
+        ((50, 100), (200, 300), 2 / 3),
+        ((80, 100), (280, 300), 1 / 3),
+        ((50, 100), (100, 300), 1.0),
+        ((100, 100), (200, 300), 1.0),
+        ((50, 100), (300, 300), 1.0),
+    ],
+)
+def test_units_that_became_smaller_need_fewer_evaluations(n_units, n_evaluated, share):
+    history = looked(*((n, m, 1.0) for n, m in zip(n_units, n_evaluated, strict=True)))
+    found = look_ahead(Tolerance(0.1), progress(history=history))
+    assert found.n_expected == 300 + math.ceil(900 * share)
+
+
+@pytest.mark.parametrize(
+    ("rules", "most_units", "share", "seconds_left"),
+    [
+        # At 20 % of the range and a goal of 10 %, a quarter is done: 15 more seconds.
+        ({"tolerance": 0.1}, None, 0.25, 15.0),
+        ({"tolerance": 0.1}, 200, 0.5, 5.0),
+        ({"tolerance": 0.1}, 1000, 0.25, 15.0),
+        ({"tolerance": 0.1, "n_orderings": 160}, None, 0.625, 3.0),
+        ({"tolerance": 0.1, "seconds": 30.0}, None, 0.25, 15.0),
+        # A limit of time is in sight before.
+        ({"tolerance": 0.1, "seconds": 14.0}, None, 300 / 840, 9.0),
+        ({"seconds": 14.0}, None, 300 / 840, 9.0),
+        ({"seconds": 4.0}, None, 1.0, 0.0),
+        ({"n_orderings": 50}, None, 1.0, 0.0),
+        ({"absolute": 0.4}, None, 1.0, 0.0),
+        ({"absolute": 0.05}, None, 1 / 16, 75.0),
+    ],
+)
+def test_the_first_of_several_limits_ends_a_run(rules, most_units, share, seconds_left):
+    found = look_ahead(as_stopping(**rules), progress(), most_units)
+    assert found.share == pytest.approx(share, rel=1e-3)
+    assert found.seconds_left == pytest.approx(seconds_left, rel=1e-3)
+    assert (found.n_units, found.n_evaluated, found.seconds) == (100, 300, 5.0)
+
+
+@pytest.mark.parametrize(
+    ("n_units", "share"), [(3, None), (4, 4 / 30), (15, 0.5), (30, 1.0), (100, 1.0)]
+)
+def test_a_rule_needs_its_units_however_small_the_errors(n_units, share):
+    found = share_done(Tolerance(0.5), progress(n_units=n_units, se=np.array([0.0, 0.01])))
+    assert found == (None if share is None else pytest.approx(share))
+
+
+def test_zero_errors_and_zero_goals_are_done_and_out_of_reach():
+    assert share_done(Tolerance(0.1), progress(se=np.zeros(2))) == 1.0
+    assert share_done(Tolerance(0.1), progress(values=np.zeros(2))) == 0.0
+    assert look_ahead(Tolerance(0.1), progress(values=np.zeros(2))).error is None
+    without = look_ahead(None, progress(seconds=0.0, n_evaluated=0), 400)
+    assert (without.n_expected, without.seconds_left) == (0, 0.0)
+
+
+@pytest.mark.parametrize("progress", [True, False, "listener"])
+def test_a_run_shows_its_progress_if_that_is_wanted(capsys, progress):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    game = MomentGame(X, X[:, 0] * X[:, 1], X.sum(axis=1), list("abc"))
+    seen = []
+    listener = seen.append if progress == "listener" else progress
+    run(game, stopping=as_stopping(n_orderings=40), progress=listener, random_state=0)
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert ("estimating" in shown.err) == (progress is True)
+    assert bool(seen) == (progress == "listener")
+
+
+def test_a_run_without_a_pace_may_have_a_limit():
+    found = look_ahead(as_stopping(seconds=14.0), progress(seconds=0.0))
+    assert (found.n_expected, found.seconds_left) == (300, 14.0)

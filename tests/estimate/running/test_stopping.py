@@ -1,4 +1,4 @@
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
@@ -266,3 +266,91 @@ def test_any_of_refuses_what_is_not_a_rule():
         AnyOf([60])
     with pytest.raises(ValueError, match="rules must be at least one"):
         AnyOf([])
+
+
+@pytest.mark.parametrize(
+    ("se", "text"),
+    [(999.4, "999"), (1000.0, "1,000"), (12_345.6, "12,346"), (999_999_999.0, "999,999,999"),
+     (1e9, "1e+09"), (1.5e9, "1.5e+09"), (0.012345, "0.0123")],
+)  # fmt: skip
+def test_errors_have_three_digits_or_are_whole_numbers(se, text):
+    reason = StopReason(StopKind.ABSOLUTE, {"se": se, "allowed": 2.0})
+    assert str(reason) == f"the largest standard error, {text}, is within 2"
+
+
+@pytest.mark.parametrize(
+    ("numbers", "text"),
+    [
+        ({"spread": 3.1, "largest": 30.0}, "2.42 % of the range of the values"),
+        (
+            {"spread": 2.9, "largest": 30.0},
+            "0.25 % of the largest value, and the values hardly differ",
+        ),
+        ({"spread": 3.0, "largest": 30.0}, "2.5 % of the range of the values"),
+        ({"spread": 3.0, "largest": 30.0, "n_features": 1}, "2.5 % of the value"),
+        ({"se": 0.0, "spread": 3.0, "largest": 30.0}, None),
+    ],
+)
+def test_a_tolerance_is_told_as_a_share_of_the_range_or_of_the_largest_value(numbers, text):
+    given = {"se": 0.075, "allowed": 0.1, "n_features": 3} | numbers
+    found = str(StopReason(StopKind.TOLERANCE, given))
+    if text is None:
+        assert found == "the standard errors are zero"
+    else:
+        assert found == f"the largest standard error, 0.075, is {text} (tolerance 10 %)"
+
+
+def test_other_ends_have_their_sentences():
+    def told(kind, **numbers):
+        return str(StopReason(kind, numbers))
+
+    few = told(StopKind.TOP_K, k=3, confidence=0.9, n_features=3)
+    assert few == "there are no more than 3 features, so the largest 3 are settled"
+    one, two = (told(StopKind.TOP_K, k=k, confidence=0.9, n_features=3) for k in (1, 2))
+    assert one == "the largest value is settled with confidence 90 %"
+    assert two == "the 2 largest values are settled with confidence 90 %"
+    assert told(StopKind.ORDERINGS, n=24, is_all=True) == "all 24 orderings are done"
+    assert told(StopKind.ORDERINGS, n=24, is_all=False) == "24 orderings are done"
+    assert told(StopKind.TIME, seconds=90.0) == "the time limit of 90 seconds is reached"
+    assert told(StopKind.EXHAUSTED) == "there is nothing left to evaluate"
+    assert told(StopKind.INTERRUPTED) == "it was interrupted"
+    assert told(StopKind.OTHER) == "a rule ended it without a reason"
+    assert told(StopKind.DATA, share=0.5, relative=0.012).endswith(
+        "50 % of those from the choice of the rows, or 1.2 % of the range of the values"
+    )
+
+
+@pytest.mark.parametrize(
+    ("rule", "progress"),
+    [
+        (Tolerance(0.25), at([0.0, 4.0], 1.0)),
+        (DataTolerance(0.01, share=0.25), beside_rows([0.0, 4.0], [0.25, 0.5], [1.0, 2.0])),
+        (AbsoluteTolerance(0.5), at([0.0, 4.0], 0.5)),
+        (TimeBudget(5.0), Progress()),
+        (NOrderings(100), Progress()),
+        (TopK(2), Progress(n_units=MIN_UNITS, se=np.array([9.0, 9.0]))),
+        (TopK(1), Progress(n_units=MIN_UNITS, se=np.zeros(2))),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_a_rule_is_met_exactly_at_its_limit(rule, progress):
+    # All numbers are binary fractions, which are compared without rounding.
+    assert rule.reason(progress) is not None
+    for name in ("seconds", "n_orderings"):
+        less = replace(progress, **{name: 0.999 * vars(progress)[name]})
+        met = rule.reason(less) is not None
+        assert met != (name == {TimeBudget: "seconds", NOrderings: "n_orderings"}.get(type(rule)))
+    more = replace(progress, se=progress.se + 2.0**-40)
+    is_of_errors = isinstance(rule, (Tolerance, DataTolerance, AbsoluteTolerance))
+    assert (rule.reason(more) is None) == is_of_errors
+    few = replace(progress, n_units=MIN_UNITS - 1)
+    assert (rule.reason(few) is None) == (is_of_errors or isinstance(rule, TopK))
+
+
+def test_equal_values_are_not_settled_unless_they_are_exact():
+    tied = at([1.0, 1.0], 0.0)
+    assert TopK(1).reason(tied) is not None
+    assert TopK(1).reason(at([1.0, 1.0], 1e-9)) is None
+    # All orderings that there are end a run, however many were wanted.
+    found = NOrderings(10**9).reason(Progress(is_exact=True))
+    assert str(found) == "all 100 orderings are done"

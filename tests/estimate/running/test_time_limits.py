@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from dsage.estimate import Estimation, NOrderings, as_stopping, refine, run
+from dsage.estimate.clock import Clock
 from dsage.estimate.reasons import StopKind
+from dsage.estimate.running import run as run_module
 from dsage.games import Game
 
 N_FEATURES = 100
@@ -95,3 +97,50 @@ def test_the_clock_is_looked_at_between_the_pieces_of_a_unit(clock):
     n_asked = sum(estimation.plan.game.game.asked) / (2 * N_FEATURES * 162)
     assert estimation.n_units == 2
     assert 2.5 < n_asked < 3.0
+
+
+class Rough:
+    """Stands for an estimation whose time was over, and for the plan of fewer rows."""
+
+    def __init__(self, monkeypatch, *, pace=8.0, n_units=1, is_cut=True, limit=20.0, seconds=12.0):
+        self.clock = Clock()
+        self.clock.limit, self.clock.seconds, self.clock.is_cut = limit, seconds, is_cut
+        self.clock._paces = {} if pace is None else {0: pace}
+        self.n_units, self.asked = n_units, []
+        shards = [np.arange(60), np.arange(64), np.arange(63)]
+        self.plan = SimpleNamespace(shards=shards, with_rows=self.asked.append)
+        made = SimpleNamespace(of=lambda plan: SimpleNamespace(clock=Clock()))
+        monkeypatch.setattr(run_module, "Estimation", made)
+
+    def make(self, *, interrupted=False):
+        return run_module._make_rough(self, SimpleNamespace(interrupted=interrupted))
+
+
+@pytest.mark.parametrize(
+    ("pace", "seconds", "n_rows"),
+    # Eight units in the time that is left; a row of 64 takes an eighth of a second.
+    [(8.0, 12.0, 8), (8.0, 12.1, 7), (8.0, 19.9, 1), (64.0, 12.0, 1), (1.1, 12.0, 58)],
+)
+def test_if_there_is_no_time_for_two_units_they_have_fewer_rows(monkeypatch, pace, seconds, n_rows):
+    case = Rough(monkeypatch, pace=pace, seconds=seconds)
+    with pytest.warns(
+        UserWarning, match="too slow for 20 seconds: the values are based on few rows"
+    ):
+        found = case.make()
+    assert case.asked == [n_rows]
+    assert (found.clock.seconds, found.clock.limit, found.clock.gives_up) == (seconds, 20.0, False)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"n_units": 2},
+        {"is_cut": False},
+        {"pace": None},
+        {"limit": None},
+        {"pace": 1.0},
+    ],
+)
+def test_otherwise_nothing_is_begun_again(monkeypatch, given):
+    assert Rough(monkeypatch, **given).make() is None
+    assert Rough(monkeypatch).make(interrupted=True) is None

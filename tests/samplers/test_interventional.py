@@ -258,3 +258,21 @@ def test_values_of_a_named_target_are_needed_only_if_features_depend_on_it():
         sampler.fit(X, rng.normal(size=49))
     # A fit that fails leaves the sampler as it was.
     assert sampler.is_fitted
+
+
+def test_given_moments_of_the_target_too_serve_other_graphs_in_which_features_depend_on_it():
+    world = LinearWorld(("a", "y", "b"), {("a", "y"): 1.0, ("y", "b"): 2.0})
+    names = ["a", "b", "y"]
+    base = Gaussian.from_moments(np.zeros(3), world.covariance(names), names)
+    X = numbers(["a", "b"])
+    first = Graph(names, [("a", "y"), ("y", "b"), ("a", "b")])
+    sampler = Interventional(sampler=base, graph=first, target="y").fit(X)
+    again = sampler.with_graph(world.graph)
+    assert again.n_hidden == 1
+    known = np.array([True, False])
+    np.testing.assert_allclose(again.mean(X, known)[:, 1], 2.0 * X["a"])
+    # Without the target among them, they do not.
+    own = Gaussian.from_moments(np.zeros(2), world.covariance(["a", "b"]), ["a", "b"])
+    sampler = Interventional(sampler=own, graph=Graph(["a", "b"], []), target="y").fit(X)
+    with pytest.raises(ValueError, match="one without causes among the targets; got 'y'"):
+        sampler.with_graph(world.graph)

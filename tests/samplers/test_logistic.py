@@ -128,7 +128,7 @@ def test_a_search_ends_where_a_step_would_gain_hardly_anything(monkeypatch):
     np.testing.assert_allclose(found, center, atol=0.05)
     assert bowl.n_calls < 25
     near = Bowl()
-    start = center + [0.05, 0.0]
+    start = np.array([3.05, -2.0])
     # Half of 0.0025 is left, less than 0.003 for each of two parameters.
     assert _minimize(near, start) is start
     assert near.n_calls == 1

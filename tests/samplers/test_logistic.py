@@ -109,7 +109,7 @@ def test_a_search_starts_at_the_shares_where_curvatures_are_one(n_classes, monke
     hessian = np.array([(problem(start + s)[1] - problem(start - s)[1]) / 2e-5 for s in steps])
     for at in range(len(problem.scale)):
         block = hessian[at * size : (at + 1) * size, at * size : (at + 1) * size]
-        np.testing.assert_allclose(block, np.eye(size), atol=1e-6 if n_classes == 2 else 0.03)
+        np.testing.assert_allclose(block, np.eye(size), atol=1e-6 if n_classes == 2 else 0.05)
 
 
 def test_a_search_ends_where_a_step_would_gain_hardly_anything(monkeypatch):

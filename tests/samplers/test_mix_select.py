@@ -32,7 +32,11 @@ def search(worth, kinds, sizes=SIZES, shrinkages=(3.0, 1.0)):
 def test_every_second_size_is_tried_until_two_in_a_row_are_no_better():
     likelihoods = {1: 0.0, 4: 1.0, 8: 1.00005, 16: 0.5, 2: 0.2, 6: 1.2, 12: 0.9}
     kind = Scale.STANDARD, False
-    chosen, tried = search(lambda design: likelihoods[design.size] - design.shrinkage / 1e3, [kind])
+
+    def worth(design):
+        return likelihoods[design.size] - design.shrinkage / 1e3
+
+    chosen, tried = search(worth, [kind], [*SIZES, 24, 32])
     # A gain of less than 1e-4 is none.
     first = [Design(*kind, 3.0, size) for size in (1, 4, 8, 16)]
     assert tried[:4] == first

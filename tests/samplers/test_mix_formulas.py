@@ -157,12 +157,16 @@ def plain_clusters(features, n_clusters, rng):
     return labels
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(12))
 def test_clusters_are_those_of_plain_k_means(seed):
     rng = np.random.default_rng(seed)
     features = np.concatenate([rng.normal(size=(30, 3)), 3 * rng.normal(size=(20, 3)) + 2])
     found = em._cluster(features, 4, np.random.default_rng(seed))
     assert found.tolist() == plain_clusters(features, 4, np.random.default_rng(seed)).tolist()
+    # Also with clusters of a row or two.
+    few = rng.normal(size=(12, 2))
+    found = em._cluster(few, 6, np.random.default_rng(seed))
+    assert found.tolist() == plain_clusters(few, 6, np.random.default_rng(seed)).tolist()
     assert em._cluster(features, 1, rng).tolist() == [0] * 50
     assert em._cluster(features[:, :0], 3, rng).tolist() == [at % 3 for at in range(50)]
     # Fewer distinct rows than clusters.

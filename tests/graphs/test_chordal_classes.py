@@ -90,3 +90,13 @@ def test_a_class_with_more_members_than_a_machine_integer_is_counted_and_drawn_f
     assert members.n_members == math.factorial(8) ** 5 > 2**63
     some = members.some(2, np.random.default_rng(0))
     assert [len(each.edges) for each in some] == [140, 140]
+
+
+def test_nodes_alone_are_no_components():
+    pairs = frozenset({frozenset("ab"), frozenset("cd"), frozenset("bd")})
+    members = ClassMembers(CPDAG(tuple("eabcdf"), frozenset({("e", "f")}), pairs))
+    assert members._parts == [frozenset("abcd")]
+    assert members.n_members == 4
+    # Once the source is chosen, all of a path follows.
+    for root in "abcd":
+        assert members._split(frozenset("abcd"), root)[1] == []

@@ -167,6 +167,15 @@ def test_a_mixture_draws_from_the_component_that_the_first_noise_chooses(cases):
     weights, means, covs = mixture()
     X = means + 0.5
     sampler = GaussianMixture.from_parameters(3 * weights, means, covs)
+    mean = weights @ means
+    pooled = sum(
+        weight * (cov + np.outer(own - mean, own - mean))
+        for weight, own, cov in zip(weights, means, covs, strict=True)
+    )
+    np.testing.assert_allclose(sampler._pooled.mean, mean)
+    np.testing.assert_allclose(sampler._pooled.scale, np.sqrt(np.diag(pooled)))
+    scale = np.outer(sampler._pooled.scale, sampler._pooled.scale)
+    np.testing.assert_allclose(sampler._pooled.correlation, pooled / scale)
     for known in all_coalitions(N_FEATURES):
         draws, own = sampler.draw(X, known, noise), sampler.mean(X, known)
         shares = sampler.responsibilities(X, known)

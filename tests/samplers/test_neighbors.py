@@ -454,3 +454,17 @@ def test_weights_are_those_of_plain_distances(is_mixed, n_neighbors):
         np.testing.assert_allclose(
             found, weights, rtol=0.05 if is_mixed else 1e-8, atol=0.01 * is_mixed
         )
+
+
+def test_a_class_of_one_category_is_a_class_too():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=40), "b": rng.normal(size=40), "c": "only"})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sampler = Neighbors(bandwidth=0.3).fit(frame)
+    rows, known = sampler.rows_, np.array([True, True, True])
+    apart = (np.abs(rows - rows[:1]) / np.array([*np.ptp(rows[:, :2], axis=0), 1.0])).sum(axis=1)
+    weights = sampler._weights(rows[:1], known)[0]
+    # Gower's distance adds differences, not their squares: only their scale is estimated.
+    ratio = np.log(weights[1:]) / apart[1:] ** 2
+    np.testing.assert_allclose(ratio, ratio[0])

@@ -69,8 +69,10 @@ def test_known_features_that_follow_from_others_have_no_slopes():
         assert used <= np.linalg.matrix_rank(inner, tol=1e-8) if len(at) else used == 0
 
 
+@pytest.mark.parametrize("large", [2, 200])
 @pytest.mark.parametrize(("factor", "is_used"), [(0.99, False), (1.01, True)])
-def test_what_is_left_must_exceed_the_tolerance(factor, is_used):
+def test_what_is_left_must_exceed_the_tolerance(factor, is_used, large, monkeypatch):
+    monkeypatch.setattr(conditioning, "_LARGE", large)
     left = factor * TOLERANCE
     r = np.sqrt(1.0 - left)
     matrix = np.array([[1.0, r, 0.5], [r, 1.0, 0.5], [0.5, 0.5, 1.0]])

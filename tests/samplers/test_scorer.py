@@ -1,5 +1,7 @@
 """Scores of blocks: the MSEv against what is exact for a linear model of Gaussian features."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -171,8 +173,7 @@ def test_the_model_is_asked_once_about_all_held_out_rows():
         np.testing.assert_allclose(found[:, 0], linear(part.test), rtol=1e-12)
 
 
-@pytest.mark.parametrize("n_outputs", [1, 3])
-@pytest.mark.parametrize("has_gaps", [False, True])
+@pytest.mark.parametrize(("n_outputs", "has_gaps"), [(1, True), (3, False)])
 def test_scores_are_those_of_plain_loops(n_outputs, has_gaps):
     """Two sets of draws, each a net of its own for every pair of a coalition and a row."""
     rng = np.random.default_rng(0)
@@ -197,9 +198,10 @@ def test_scores_are_those_of_plain_loops(n_outputs, has_gaps):
     outputs = predict(X.iloc[every]).reshape(len(every), -1)
     noise = Noise(Streams(3), 3, n_replicates=2, n_draws=2)
     matrix, n_predicted = layout.encode(X), len(every)
-    for number, block in enumerate(make_blocks(table.parts, table.players, 7, table.streams)):
-        if number == 3:
+    for number, whole in enumerate(make_blocks(table.parts, table.players, 7, table.streams)):
+        if number == 2:
             break
+        block = replace(whole, pieces=whole.pieces[:1])
         held = matrix[table.parts[block.part].at]
         for piece, scores in zip(block.pieces, scorer(sampler, block), strict=True):
             rows = held[piece.rows]

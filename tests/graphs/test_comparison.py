@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from dsage import Graph
+from dsage._random import Streams
 from dsage.datasets import PAPER_GRAPHS, paper_graph
 from dsage.graphs import Consensus, GraphComparison, NoSeparation, compare_graphs, comparison
 from given import random_graph
@@ -196,3 +197,54 @@ def test_bad_input_is_refused():
         compare_graphs(Graph(["y"], []), Graph(["y"], []), "y")
     with pytest.raises(ValueError, match="estimated must be over the features"):
         compare_graphs(graph, NoSeparation(["b", "a"]), "y")
+
+
+def test_a_single_false_discovery_is_all_of_them():
+    assert GraphComparison(0, 0, 1, 0, is_exhaustive=True).false_discovery_rate == 1.0
+    assert GraphComparison(0, 1, 1, 1, is_exhaustive=True).f1 == 0.0
+    assert GraphComparison(1, 0, 0, 0, is_exhaustive=True).precision == 1.0
+
+
+@pytest.mark.parametrize("at_once", [1, 3, 7, 8, 64])
+def test_all_coalitions_are_asked_once_whatever_the_size_of_the_batch(at_once, monkeypatch):
+    monkeypatch.setattr(comparison, "_QUERIES_AT_ONCE", at_once)
+    asked = []
+
+    class Spy(NoSeparation):
+        def separated(self, known):
+            asked.extend(map(tuple, known.tolist()))
+            return super().separated(known)
+
+    names = ["a", "b", "c"]
+    result = compare_graphs(Spy(names), NoSeparation(names), "y", n_queries=12)
+    assert sorted(asked) == sorted(itertools.product([False, True], repeat=3))
+    assert (result.tn, result.n_queries, result.is_exhaustive) == (12, 12, True)
+    assert not compare_graphs(Spy(names), NoSeparation(names), "y", n_queries=11).is_exhaustive
+
+
+@pytest.mark.parametrize("d", [1, 2, 63, 64, 65, 129])
+def test_random_queries_are_about_a_single_feature_that_is_not_known(d):
+    queries = list(comparison._random_queries(d, 3000, Streams(0)))
+    known, asked = (np.concatenate(each) for each in zip(*queries, strict=True))
+    assert known.shape == asked.shape == (3000, d)
+    assert (asked.sum(axis=1) == 1).all()
+    assert not (known & asked).any()
+    for share, expected in ((asked.mean(axis=0), 1 / d), (known.mean(axis=0), (1 - 1 / d) / 2)):
+        error = math.sqrt(expected * (1 - expected) / 3000)
+        assert np.abs(share - expected).max() <= 5 * error
+    # Features are known independently of each other.
+    if d > 2:
+        both = (known[:, 0] & known[:, -1]).mean()
+        assert abs(both - (1 - 2 / d) / 4) <= 5 * math.sqrt(3 / 16 / 3000)
+
+
+def test_an_estimate_may_have_indicators_in_addition_and_oracles_need_the_same_features():
+    true = Graph(["a", "y"], [("a", "y")])
+    more = Graph(["a", "no a", "y"], [("no a", "y")], indicators={"no a": ["a"]})
+    assert compare_graphs(true, more, "y").tn == 1
+    with pytest.raises(ValueError, match="over the nodes of the true graph"):
+        compare_graphs(true, Graph(["a", "b", "y"], [("b", "y")]), "y")
+    # An oracle that does not know its target is about any.
+    assert compare_graphs(NoSeparation(["a"]), true, "y").tn == 1
+    with pytest.raises(ValueError, match="estimated must be about 'y'"):
+        compare_graphs(true, Graph(["a", "z"], []).oracle("z"), "y")

@@ -1,5 +1,6 @@
 import math
 
+import networkx as nx
 import numpy as np
 import pytest
 
@@ -125,3 +126,57 @@ def test_bad_ranges_are_refused():
         random_linear_gaussian(graph, weight_range=2)
     with pytest.raises(TypeError, match=r"graph must be a dsage\.Graph; got 'DiGraph'"):
         random_linear_gaussian(graph.to_networkx())
+
+
+@pytest.mark.parametrize("n_nodes", [2, 3, 4, 5, 8, 13, 40])
+def test_attachment_has_the_wanted_number_of_edges_in_expectation(n_nodes, monkeypatch):
+    """networkx begins with a star of `more` edges, and adds `fewer` or `more` with each node."""
+    grown = []
+    make = nx.dual_barabasi_albert_graph
+
+    def spy(n, fewer, more, share, seed):
+        grown.append((n, fewer, more, share))
+        return make(n, fewer, more, share, seed)
+
+    monkeypatch.setattr(nx, "dual_barabasi_albert_graph", spy)
+    low, high = 2 - 2 / n_nodes, n_nodes / 2
+    degrees = np.linspace(low, high, 11)
+    # Those at which each node brings a whole number of edges.
+    whole = [2 * m * (n_nodes - m) / n_nodes for m in range(1, n_nodes // 2 + 1)]
+    for degree in [*degrees, *whole]:
+        within = min(max(degree, low), high)
+        random_dag(n_nodes, within, kind="scale-free", random_state=0)
+        n, fewer, more, share = grown.pop()
+        assert n == n_nodes
+        assert 1 <= fewer <= more <= fewer + 1
+        assert 0 <= share <= 1
+        expected = more + (n_nodes - more - 1) * (share * fewer + (1 - share) * more)
+        assert expected == pytest.approx(n_nodes * degree / 2, abs=0.51 if n_nodes < 6 else 0.3)
+        if degree in whole:
+            assert fewer == more
+            assert more * (n_nodes - more) == pytest.approx(n_nodes * degree / 2)
+
+
+def test_the_limits_of_the_degree_are_allowed():
+    assert len(random_dag(2, 1).edges) == 1
+    assert len(random_dag(5, 4, random_state=0).edges) == 10
+    assert len(random_dag(5, 0, random_state=0).edges) == 0
+    assert len(random_dag(6, 2 - 2 / 6, kind="scale-free", random_state=0).edges) == 5
+
+
+def test_bounds_may_be_equal_and_weights_have_both_signs_equally_often():
+    graph = random_dag(60, 40, random_state=1)
+    bounds = {"weight_range": (0.7, 0.7), "error_variance_range": (2.0, 2.0)}
+    model = random_linear_gaussian(graph, **bounds, random_state=0)
+    scale = {name: math.sqrt(2 / value) for name, value in model.error_variances.items()}
+    raw = np.array([w * scale[j] / scale[i] for (i, j), w in model.weights.items()])
+    np.testing.assert_allclose(np.abs(raw), 0.7)
+    assert abs((raw > 0).mean() - 0.5) <= 4 * 0.5 / math.sqrt(len(raw))
+
+
+@pytest.mark.parametrize("bounds", [(0.0, 1.0), (1.0, math.inf), (1.0, 0.5), (1.0,), (1, 2, 3)])
+@pytest.mark.parametrize("parameter", ["weight_range", "error_variance_range"])
+def test_other_ranges_are_refused(parameter, bounds):
+    graph = random_dag(4, 2, random_state=0)
+    with pytest.raises(ValueError, match=f"{parameter} must be 0 < low <= high"):
+        random_linear_gaussian(graph, **{parameter: bounds})

@@ -1,5 +1,7 @@
+import itertools
 import json
 import warnings
+from types import MappingProxyType, SimpleNamespace
 
 import networkx as nx
 import numpy as np
@@ -165,8 +167,9 @@ def test_damaged_and_foreign_files_are_refused(content, text, tmp_path):
 
 def test_saved_files_are_plain_json(tmp_path):
     Graph(["ä", "b"], [("ä", "b")]).save(tmp_path / "graph.json")
-    content = json.loads((tmp_path / "graph.json").read_text(encoding="utf-8"))
-    assert content["edges"] == [["ä", "b"]]
+    text = (tmp_path / "graph.json").read_text(encoding="utf-8")
+    assert "ä" in text
+    assert json.loads(text)["edges"] == [["ä", "b"]]
 
 
 def test_as_graph_takes_every_kind():
@@ -276,3 +279,127 @@ class TestCausalLearn:
             TypeError, match=r"graph must be a causal-learn GeneralGraph, .* got 'dict'"
         ):
             Graph.from_causal_learn({})
+
+
+@pytest.mark.parametrize(
+    ("matrix", "is_read"),
+    [
+        ([[0, 1], [1, 0]], True),  # a cycle of two
+        ([[0, -1], [0, 0]], True),  # a negative weight
+        ([[0, -1], [3, 0]], True),  # weights of a cycle
+        ([[0, -1], [2, 0]], False),
+        ([[0, -1], [-1, 0]], False),
+        ([[0, -1, 0], [1, 0, 2], [0, 1, 0]], False),  # all the marks
+        ([[0, -1, 2], [1, 0, 0], [0, 0, 0]], True),
+        ([[0, 0.5], [-1, 0]], True),
+    ],
+)
+def test_marks_of_ends_are_symmetric_and_have_minus_one(matrix, is_read):
+    names = list("abc")[: len(matrix)]
+    if is_read:
+        rows, columns = np.nonzero(matrix)
+        edges = [(names[i], names[j]) for i, j in zip(rows, columns, strict=True)]
+        assert Graph.from_adjacency(matrix, names) == Graph(names, edges)
+    else:
+        with pytest.raises(ValueError, match="causal-learn's marks"):
+            Graph.from_adjacency(matrix, names)
+
+
+@pytest.mark.parametrize("kind", [bool, np.uint8, np.int64, np.float32])
+def test_entries_are_numbers_or_booleans_of_any_type(kind):
+    matrix = np.array([[0, 1], [0, 0]]).astype(kind)
+    assert Graph.from_adjacency(matrix, ["a", "b"]).edges == (("a", "b"),)
+
+
+def test_infinite_entries_are_refused_too():
+    with pytest.raises(ValueError, match=r"finite; got \('b', 'a'\)"):
+        Graph.from_adjacency([[0, 1], [np.inf, 0]], ["a", "b"])
+
+
+def test_names_of_a_frame_may_be_repeated():
+    frame = Graph(["a", "b"], [("a", "b")]).to_adjacency()
+    assert Graph.from_adjacency(frame, ["a", "b"]).edges == (("a", "b"),)
+
+
+class Drawn:
+    """The members of causal-learn's graphs that are read."""
+
+    _ENDS = MappingProxyType({"-": "TAIL", "<": "ARROW", ">": "ARROW", "o": "CIRCLE", "*": "STAR"})
+
+    def __init__(self, names, edges):
+        self._names, self._edges = names, edges
+
+    @staticmethod
+    def _node(name):
+        return SimpleNamespace(get_name=lambda: name)
+
+    def get_nodes(self):
+        return list(map(self._node, self._names))
+
+    def get_graph_edges(self):
+        return list(itertools.starmap(self._edge, self._edges))
+
+    def _edge(self, one, drawn, other):
+        nodes = self._node(one), self._node(other)
+        ends = [SimpleNamespace(name=self._ENDS[mark]) for mark in (drawn[0], drawn[2])]
+        return SimpleNamespace(
+            get_node1=lambda: nodes[0],
+            get_node2=lambda: nodes[1],
+            get_endpoint1=lambda: ends[0],
+            get_endpoint2=lambda: ends[1],
+        )
+
+
+EDGES = [("a", "-->", "b"), ("c", "<--", "b"), ("a", "<->", "c"), ("c", "---", "d")]
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda graph: graph,
+        lambda graph: {"G": graph, "score": 1.0},
+        lambda graph: (graph, []),
+        lambda graph: SimpleNamespace(G=graph),
+        lambda graph: (SimpleNamespace(G=graph), []),
+    ],
+)
+def test_results_of_learners_are_unwrapped(wrap):
+    names = list("abcd")
+    expected = Graph(names, [("a", "b"), ("b", "c"), ("c", "d")], [("a", "c")])
+    assert as_graph(wrap(Drawn(names, EDGES))) == expected
+    partial = as_graph(wrap(Drawn(names, [("a", "o->", "b"), ("c", "o-o", "d")])))
+    assert partial.edges == (("a", "o->", "b"), ("c", "o-o", "d"))
+
+
+@pytest.mark.parametrize("something", [(), {}, {"G": 3}, (3,), SimpleNamespace(G=None), "graph"])
+def test_what_has_no_graph_is_refused(something):
+    with pytest.raises(TypeError, match="causal-learn GeneralGraph"):
+        Graph.from_causal_learn(something)
+    with pytest.raises(TypeError, match=r"graph must be a dsage\.Graph, CPDAG"):
+        as_graph(something)
+
+
+def test_other_ends_are_refused():
+    with pytest.raises(ValueError, match="each end of an edge must be a tail, arrow or circle"):
+        Graph.from_causal_learn(Drawn(["a", "b"], [("a", "*->", "b")]))
+    with pytest.raises(ValueError, match="got 'a <-o b'"):
+        Graph.from_causal_learn(Drawn(["a", "b"], [("a", "<-o", "b")]))
+
+
+def test_a_file_holds_names_edges_and_bidirected_edges_in_order(tmp_path):
+    path = tmp_path / "graph.json"
+    Graph(["b", "a"], [("b", "a")], [("a", "b")]).save(path)
+    content = json.loads(path.read_text(encoding="utf-8"))
+    assert content == {
+        "format": "dsage.graph",
+        "version": 1,
+        "names": ["b", "a"],
+        "edges": [["b", "a"]],
+        "bidirected": [["b", "a"]],
+    }
+
+
+def test_names_that_are_no_unicode_are_written_too(tmp_path):
+    path = tmp_path / "graph.json"
+    Graph(["a\udc80", "ä"], []).save(path)
+    assert Graph.load(path).names == ("a\udc80", "ä")

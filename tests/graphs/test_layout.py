@@ -1,5 +1,6 @@
 from itertools import pairwise
 
+import networkx as nx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -60,3 +61,70 @@ def test_a_graph_without_nodes_takes_no_room():
 def test_something_else_than_a_graph_is_refused():
     with pytest.raises(TypeError, match=r"graph must be a dsage\.Graph; got 'str'"):
         layered("graph")
+
+
+def crossed_graphs():
+    return [
+        random_dag(n, min(2.5, n - 1), random_state=seed)
+        for n in (3, 5, 8, 12)
+        for seed in range(5)
+    ]
+
+
+@pytest.mark.parametrize("graph", crossed_graphs())
+def test_slots_of_a_column_touch_each_other_around_zero(graph):
+    """A node takes one, a passing edge 0.45, and each stands in the middle of what it takes."""
+    drawing = layered(graph)
+    columns = {}
+    for x, y in drawing.places.values():
+        columns.setdefault(x, []).append((y, 1.0))
+    for route in drawing.routes.values():
+        for x, y in route[1:-1]:
+            columns.setdefault(x, []).append((y, 0.45))
+    assert drawing.n_columns == len(columns)
+    for slots in columns.values():
+        slots.sort()
+        edge = -sum(size for _, size in slots) / 2
+        for y, size in slots:
+            assert y == pytest.approx(edge + size / 2)
+            edge += size
+    everything = [y for slots in columns.values() for y, _ in slots]
+    assert drawing.heights == (min(everything), max(everything))
+
+
+@pytest.mark.parametrize("graph", crossed_graphs())
+def test_a_column_is_the_longest_distance_from_a_root(graph):
+    places = layered(graph).places
+    for name in graph.topological_order():
+        before = [places[parent][0] for parent in graph.parents(name)]
+        assert places[name][0] == max(before, default=-1.0) + 1
+
+
+def test_slots_are_sorted_by_the_mean_height_of_themselves_and_their_neighbors():
+    n_sorted = n_columns = 0
+    for graph in crossed_graphs():
+        drawing = layered(graph)
+        near, columns = nx.Graph(), {}
+        near.add_nodes_from(drawing.places.values())
+        for route in drawing.routes.values():
+            near.add_edges_from(pairwise(route))
+        for point in near:
+            columns.setdefault(point[0], []).append(point)
+        for points in columns.values():
+            points.sort(key=lambda point: point[1])
+            means = [
+                (point[1] + sum(y for _, y in near[point])) / (1 + len(near[point]))
+                for point in points
+            ]
+            n_columns += 1
+            n_sorted += all(a <= b + 1e-9 for a, b in pairwise(means))
+    # The last sweep may change a column after the one before it.
+    assert n_sorted >= 0.95 * n_columns
+
+
+def test_bidirected_edges_pull_their_ends_together():
+    names = ["a", "b", "c", "d", "e"]
+    free = layered(Graph(names, [])).places
+    near = layered(Graph(names, [], [("a", "e")])).places
+    assert abs(free["a"][1] - free["e"][1]) == 4
+    assert abs(near["a"][1] - near["e"][1]) < 4

@@ -221,3 +221,18 @@ def test_parts_of_no_use_are_refused():
         PartsOracle(oracle, {"f": ["agee"]})
     with pytest.raises(ValueError, match="known must be"):
         PartsOracle(oracle, {"f": ["age"]}).separated(np.ones((1, 2), dtype=bool))
+
+
+@quickly
+@given(graphs(min_nodes=3), graphs(min_nodes=3), st.sampled_from([0.5, 1.0]))
+def test_a_vote_reaches_its_boundary_and_what_it_does_not_separate(one, other, share):
+    names = one.names if len(one) <= len(other) else other.names
+    oracles = [each.oracle(names[0], names[1:]) for each in (one, other)]
+    vote, known = Consensus(oracles, share=share), all_coalitions(len(names) - 1)
+    expected = vote.boundary(known) | (~vote.separated(known) & ~known)
+    np.testing.assert_array_equal(vote.reached(known), expected)
+    nothing = NoSeparation(names[1:])
+    assert nothing.reached(known).all()
+    # So a feature of several nodes may be asked about.
+    pairs = PartsOracle(vote, {"all": names[1:]})
+    np.testing.assert_array_equal(pairs.reached(np.array([[False]])), [[expected[0].any()]])

@@ -112,3 +112,53 @@ def test_values_are_written_as_curves_that_are_moved(known):
     possible.snap(expected.transpose(1, 2, 0), known)
     PossibleSteps(curves, possible).write(out, scores, known)
     np.testing.assert_allclose(out, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_steps_are_moved_curves_that_are_flat_anywhere(seed):
+    """Flat at whole numbers, at the middles between them, and at the ends."""
+    rng = np.random.default_rng(seed)
+    n_knots = int(rng.integers(2, 30))
+    knots = knots_of(n_knots, seed)
+    steps_of_half = rng.integers(-6, 7, (3, n_knots)) / 2
+    values = np.sort(np.where(rng.random((3, n_knots)) < 0.8, steps_of_half, steps_of_half / 3))
+    curves = Curves(knots, values)
+    codes = np.unique(rng.integers(-6, 7, 5)) / 2
+    few = {2: Range(-2.0, 3.0), 0: Codes(codes), 1: Range(-1.0, 1.0)}
+    steps = find_steps(curves, few)
+    points = points_of(knots, 400, seed)
+    for number, at in enumerate(few):
+        moved = curves(points[None].copy(), np.array([at]))[0]
+        few[at].snap(moved)
+        np.testing.assert_array_equal(steps(points[None].copy(), np.array([number]))[0], moved)
+
+
+def test_a_curve_that_stays_on_one_side_of_a_step_never_takes_it():
+    knots = np.array([0.0, 1.0, 2.0])
+    curves = Curves(knots, np.array([[0.6, 0.7, 0.8], [0.5, 0.5, 0.5], [1.5, 1.5, 1.5]]))
+    steps = find_steps(curves, dict.fromkeys(range(3), Range(0.0, 2.0)))
+    points = np.tile([-1.0, 0.0, 0.5, 1.0, 2.0, 3.0], (3, 1))
+    expected = np.repeat([[1.0], [0.0], [2.0]], 6, axis=1)
+    np.testing.assert_array_equal(steps(points, np.arange(3)), expected)
+
+
+@pytest.mark.parametrize(("n_codes", "is_stepped"), [(1, True), (256, True), (257, False)])
+def test_columns_of_up_to_256_possible_values_become_steps(n_codes, is_stepped):
+    curves = Curves(np.array([-1.0, 1.0]), np.array([[0.0, 300.0], [0.0, 300.0]]))
+    for values in (Range(0.0, n_codes - 1.0), Codes(np.arange(float(n_codes)))):
+        shown = PossibleSteps(curves, Possible({1: values}, ()))
+        assert shown._is_stepped.tolist() == [False, is_stepped]
+        assert (shown._steps is None) == (not is_stepped)
+        scores, out = np.linspace(-2, 2, 200).reshape(2, 1, 100), np.empty((2, 1, 100))
+        shown.write(out, scores, np.zeros(2, bool))
+        expected = np.interp(scores, [-1.0, 1.0], [0.0, 300.0])
+        values.snap(expected[1])
+        np.testing.assert_allclose(out, expected)
+
+
+def test_codes_that_are_missing_in_all_training_rows_are_left_as_drawn():
+    curves = Curves(np.array([-1.0, 1.0]), np.array([[0.0, 1.0]]))
+    shown = PossibleSteps(curves, Possible({0: Codes(np.empty(0))}, ()))
+    out = np.empty((1, 1, 3))
+    shown.write(out, np.array([[[-0.5, 0.0, 0.5]]]), np.zeros(1, bool))
+    np.testing.assert_allclose(out, [[[0.25, 0.5, 0.75]]])

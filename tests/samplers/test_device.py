@@ -298,3 +298,27 @@ def test_orderings_that_are_none_are_refused(orders):
     sampler, X, noise = case()
     with pytest.raises(ValueError, match=r"permutations of 0 \.\. 4"):
         load(sampler, X, noise).along(orders)
+
+
+@pytest.mark.parametrize("n_sets", [1, 2, 3])
+@pytest.mark.parametrize("kind", KINDS)
+def test_orderings_draw_for_their_own_sets_of_rows(kind, n_sets):
+    sampler, X, _ = fitted(kind)
+    rng = np.random.default_rng(0)
+    table = sampler.on_device("cpu", torch.float64).load(X)
+    rows = np.array([[0, 3], [8, 1], [5, 5]])[:n_sets]
+    noise = rng.random((2 * n_sets, 4, 5))
+    orders = np.array([rng.permutation(5) for _ in range(4)])
+    sets = np.array([2, 0, 1, 2]) % n_sets
+    which, lengths = np.array([0, 1, 2, 3, 3, 0]), np.array([2, 0, 3, 5, 1, 4])
+    together = table.pick(rows, noise)
+    assert (together.n_sets, together.shape) == (n_sets, (2, 4, 5))
+    draws = together.along(orders, sets).draw(which, lengths).numpy()
+    for found, number, length in zip(draws, which, lengths, strict=True):
+        at = sets[number]
+        alone = table.pick(rows[at], noise[2 * at : 2 * at + 2]).along(orders[[number]])
+        np.testing.assert_allclose(found, alone.draw([0], [length])[0].numpy(), rtol=1e-9)
+    # By default orderings are about the first set.
+    first = together.along(orders).draw([1], [3]).numpy()
+    alone = table.pick(rows[0], noise[:2]).along(orders[[1]]).draw([0], [3]).numpy()
+    np.testing.assert_allclose(first, alone, rtol=1e-9)

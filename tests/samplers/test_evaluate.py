@@ -1,3 +1,4 @@
+import itertools
 import sys
 
 import matplotlib as mpl
@@ -7,11 +8,12 @@ import pytest
 from scipy.stats import norm
 
 from dsage._random import Streams
+from dsage.data.layout import Layout
 from dsage.graphs import random_dag, random_linear_gaussian
 from dsage.samplers.clustered import ClusteredGaussian
 from dsage.samplers.coalitions import random_coalitions
 from dsage.samplers.energy import energy_scores
-from dsage.samplers.evaluation import evaluate, plot_evaluations
+from dsage.samplers.evaluation import Evaluation, _Calibration, evaluate, plot_evaluations
 from dsage.samplers.gaussian import Gaussian
 from dsage.samplers.marginal import Marginal
 
@@ -331,3 +333,75 @@ def test_draws_that_cannot_be_scored_are_refused(draw, words):
     X = np.random.default_rng(0).standard_normal((30, 3))
     with pytest.raises(ValueError, match=words):
         evaluate(Own(), X, coalitions=np.array([[True, False, False]]))
+
+
+def test_calibration_is_that_of_plain_loops():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "c": rng.choice(list("uvw"), 6),
+            "x": np.append(np.round(rng.normal(size=5)), np.nan),
+            "z": rng.normal(size=6),
+        }
+    )
+    layout = Layout.of(frame)
+    X = layout.encode(frame)
+    calibration = _Calibration(layout, X)
+    sums: dict[tuple[int, str], list[np.ndarray]] = {}
+    for unknown in ([0, 1], [1], [0, 1]):
+        draws = np.round(rng.normal(size=(6, 5, 3)))
+        draws[:, :, 0] = rng.integers(3, size=(6, 5))
+        draws[rng.random((6, 5)) < 0.2, 1] = np.nan
+        calibration.add(draws, np.array(unknown))
+        for feature in unknown:
+            for row in range(6):
+                x, y = X[row, feature], draws[row, :, feature]
+                if feature == 0:
+                    pairs = [a == b for a, b in itertools.permutations(y.tolist(), 2)]
+                    found = {"match": (np.mean(pairs), np.mean(y == x))}
+                else:
+                    x, y = (np.nan_to_num(each, nan=-np.inf) for each in (x, y))
+                    low = (y < x).sum() / 6
+                    high = ((y <= x).sum() + 1) / 6
+                    grid = low + (high - low) * (np.arange(6000) + 0.5) / 6000
+                    found = {
+                        f"coverage {share:.0%}": (share, (np.abs(grid - 0.5) <= share / 2).mean())
+                        for share in (0.5, 0.9)
+                    }
+                for measure, pair in found.items():
+                    sums.setdefault((feature, measure), []).append(np.array([row, *pair]))
+    lines = calibration.to_frame()
+    # A column that was never drawn has no line.
+    assert lines["feature"].tolist() == ["c", "x", "x"]
+    for _, line in lines.iterrows():
+        each = np.array(sums[{"c": 0, "x": 1}[line["feature"]], line["measure"]])
+        rows = np.array([each[each[:, 0] == row, 1:].mean(axis=0) for row in range(6)])
+        assert line["nominal"] == pytest.approx(rows[:, 0].mean())
+        assert line["observed"] == pytest.approx(rows[:, 1].mean(), abs=1e-3)
+        se = (rows[:, 1] - rows[:, 0]).std(ddof=1) / np.sqrt(6)
+        assert line["se"] == pytest.approx(se, abs=1e-3)
+
+
+def test_summaries_are_means_over_rows_of_means_over_coalitions():
+    known = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]], bool)
+    scores = np.random.default_rng(0).random((4, 5))
+    made = Evaluation(("a", "b", "c"), known, scores, pd.DataFrame())
+    rows = scores.mean(axis=0)
+    assert made.score == pytest.approx(scores.mean())
+    assert made.se == pytest.approx(rows.std(ddof=1) / np.sqrt(5))
+    frame = made.to_frame()
+    assert frame["known"].tolist() == ["", "a", "b", "a, b"]
+    assert frame["n_known"].tolist() == [0, 1, 1, 2]
+    np.testing.assert_allclose(frame["se"], scores.std(axis=1, ddof=1) / np.sqrt(5))
+    summary = made.summary()
+    assert summary["n_coalitions"].to_dict() == {0: 1, 1: 2, 2: 1, "all": 4}
+    assert summary.loc[1, "energy_score"] == pytest.approx(scores[1:3].mean())
+    of_one = scores[1:3].mean(axis=0)
+    assert summary.loc[1, "se"] == pytest.approx(of_one.std(ddof=1) / np.sqrt(5))
+    for shape in ((3, 5), (4, 4)):
+        other = Evaluation(("a", "b", "c"), known[: shape[0]], np.zeros(shape), pd.DataFrame())
+        with pytest.raises(ValueError, match="the same coalitions and rows"):
+            made.compare(other)
+    other = Evaluation(("a", "b", "c"), ~known, scores, pd.DataFrame())
+    with pytest.raises(ValueError, match="the same coalitions and rows"):
+        made.compare(other)

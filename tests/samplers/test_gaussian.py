@@ -297,3 +297,30 @@ def test_a_covariance_is_checked_on_the_scale_of_its_correlations(scale):
             Gaussian.from_moments(np.zeros(2), scale * np.array(wrong))
     right = scale * np.array([[1.0, 0.5], [0.5, 1.0]])
     assert Gaussian.from_moments(np.zeros(2), right).feature_names_
+
+
+def test_a_subclass_with_other_means_has_no_expectations_in_closed_form():
+    class Shifted(Gaussian):
+        def _mean(self, X, known):
+            return super()._mean(X, known) + 1.0
+
+    known, weights = np.array([True, False]), np.eye(2)
+    moments = [0.0, 0.0], [[1.0, 0.5], [0.5, 1.0]]
+    assert Gaussian.from_moments(*moments).mean_effects(known, weights) is not None
+    shifted = Shifted.from_moments(*moments)
+    assert shifted.mean_effects(known, weights) is None
+    assert shifted.mean(np.zeros((1, 2)), known).tolist() == [[0.0, 1.0]]
+    assert shifted.has_sums
+
+    class Clipped(Gaussian):
+        def _write(self, out, rows, known, noise):
+            super()._write(out, rows, known, noise)
+            np.clip(out, -1.0, 1.0, out=out)
+
+    class Late(Gaussian):
+        def draw(self, X, known, noise):
+            return super().draw(X, known, noise)
+
+    assert not Clipped.from_moments(*moments).has_sums
+    assert not Late.from_moments(*moments).has_sums
+    assert not Gaussian().has_sums

@@ -226,3 +226,53 @@ class TestRefusals:
     def test_moments_of_other_columns_are_refused(self):
         other = Gaussian.from_moments([0.0], [[1.0]], ["a"])
         self.refuse(Graph(["a", "b"], []), r"fitted to \['a', 'b'\]", other)
+
+
+def test_a_target_that_is_passed_but_not_named_is_not_used():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=50)})
+    X["b"] = X["a"] + rng.normal(size=50)
+    graph = Graph(["a", "b"], [("a", "b")])
+    known, noise = np.array([True, False]), rng.random((5, 3, 2))
+    for base in (Gaussian(), Sequential()):
+        found = Interventional(sampler=base, graph=graph).fit(X, rng.normal(size=50))
+        assert found.n_hidden == 0
+        alone = Interventional(sampler=base, graph=graph).fit(X)
+        np.testing.assert_array_equal(
+            found.draw(X[:5], known, noise), alone.draw(X[:5], known, noise)
+        )
+
+
+def test_values_of_a_named_target_are_needed_only_if_features_depend_on_it():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=50), "b": rng.normal(size=50)})
+    effect = Graph(["a", "b", "y"], [("a", "b"), ("a", "y")])
+    assert Interventional(sampler=Gaussian(), graph=effect, target="y").fit(X).n_hidden == 0
+    cause = Graph(["a", "b", "y"], [("y", "b")])
+    sampler = Interventional(sampler=Gaussian(), graph=cause, target="y")
+    with pytest.raises(TypeError, match="y must be given"):
+        sampler.fit(X)
+    assert not sampler.is_fitted
+    assert sampler.fit(X, rng.normal(size=50)).n_hidden == 1
+    with pytest.raises(ValueError, match="y must be of shape"):
+        sampler.fit(X, rng.normal(size=49))
+    # A fit that fails leaves the sampler as it was.
+    assert sampler.is_fitted
+
+
+def test_given_moments_of_the_target_too_serve_other_graphs_in_which_features_depend_on_it():
+    world = LinearWorld(("a", "y", "b"), {("a", "y"): 1.0, ("y", "b"): 2.0})
+    names = ["a", "b", "y"]
+    base = Gaussian.from_moments(np.zeros(3), world.covariance(names), names)
+    X = numbers(["a", "b"])
+    first = Graph(names, [("a", "y"), ("y", "b"), ("a", "b")])
+    sampler = Interventional(sampler=base, graph=first, target="y").fit(X)
+    again = sampler.with_graph(world.graph)
+    assert again.n_hidden == 1
+    known = np.array([True, False])
+    np.testing.assert_allclose(again.mean(X, known)[:, 1], 2.0 * X["a"])
+    # Without the target among them, they do not.
+    own = Gaussian.from_moments(np.zeros(2), world.covariance(["a", "b"]), ["a", "b"])
+    sampler = Interventional(sampler=own, graph=Graph(["a", "b"], []), target="y").fit(X)
+    with pytest.raises(ValueError, match="one without causes among the targets; got 'y'"):
+        sampler.with_graph(world.graph)

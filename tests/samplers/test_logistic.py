@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import approx_fprime
 from scipy.special import log_softmax
 
-from dsage.samplers.logistic import _Problem, _solve, fit_logistic
+from dsage.samplers.logistic import _minimize, _Problem, _solve, fit_logistic
 
 
 def case(n_classes, n_rows=50, n_columns=3, seed=0):
@@ -82,3 +82,63 @@ def test_a_fit_has_hardly_any_slope_left(n_classes):
     own = slice(1, None) if n_classes == 2 else slice(None)
     pulled = (left @ Z.T - slopes)[own]
     assert (pulled**2 / (curvature[own, None] * (Z**2).mean(axis=1)) < 0.1).all()
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_search_starts_at_the_shares_where_curvatures_are_one(n_classes, monkeypatch):
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(3, 300)) * [[1.0], [5.0], [0.2]]
+    Z[1] += 3 * Z[0]
+    Z -= Z.mean(axis=1, keepdims=True)
+    y = np.minimum(rng.integers(4, size=300), n_classes - 1)
+    searches = []
+    monkeypatch.setattr(
+        "dsage.samplers.logistic._minimize", lambda *search: searches.append(search) or search[1]
+    )
+    # The rows stand for twice as many.
+    intercepts, slopes = fit_logistic(Z, Z @ Z.T / 300, y, 600)
+    ((problem, start),) = searches
+    shares = np.bincount(y) / 300
+    assert (slopes == 0).all()
+    np.testing.assert_allclose(np.exp(intercepts) / np.exp(intercepts).sum(), shares)
+    value, gradient = problem(start)
+    assert value == pytest.approx(-600 * shares @ np.log(shares))
+    size = len(start) // len(problem.scale)
+    np.testing.assert_allclose(gradient[::size], 0.0, atol=1e-9)
+    steps = 1e-5 * np.eye(len(start))
+    hessian = np.array([(problem(start + s)[1] - problem(start - s)[1]) / 2e-5 for s in steps])
+    for at in range(len(problem.scale)):
+        block = hessian[at * size : (at + 1) * size, at * size : (at + 1) * size]
+        np.testing.assert_allclose(block, np.eye(size), atol=1e-6 if n_classes == 2 else 0.05)
+
+
+def test_a_search_ends_where_a_step_would_gain_hardly_anything(monkeypatch):
+    center, curvature = np.array([3.0, -2.0]), np.array([1.0, 40.0])
+
+    class Bowl:
+        n_calls = 0
+
+        def __call__(self, at):
+            self.n_calls += 1
+            off = at - center
+            return 0.5 * float(curvature @ off**2), curvature * off
+
+    bowl = Bowl()
+    found = _minimize(bowl, np.zeros(2))
+    np.testing.assert_allclose(found, center, atol=0.05)
+    assert bowl.n_calls < 25
+    near = Bowl()
+    start = np.array([3.05, -2.0])
+    # Half of 0.0025 is left, less than 0.003 for each of two parameters.
+    assert _minimize(near, start) is start
+    assert near.n_calls == 1
+    monkeypatch.setattr("dsage.samplers.logistic._MAX_STEPS", 1)
+    once = Bowl()
+    # The first step, along the gradient, is halved until it gains enough.
+    gradient = -curvature * center
+    length = 1.0
+    while 0.5 * curvature @ (-length * gradient - center) ** 2 > (
+        0.5 * curvature @ center**2 - 1e-4 * length * gradient @ gradient
+    ):
+        length /= 2
+    np.testing.assert_allclose(_minimize(once, np.zeros(2)), -length * gradient)

@@ -166,6 +166,9 @@ def test_states_and_what_is_left_of_uniforms_follow_from_bounds():
     # Kept off 0, and within bounds where a state has no share.
     ends = remainder(np.array([0.0, 0.75, 0.5]), np.zeros(3), np.array([1.0, 1.0, 0.0]))
     assert ends.tolist() == [2.0**-54, 0.75, 0.5]
+    # Rounding may put a uniform at the end of its interval, or beyond.
+    beyond = remainder(np.array([0.5, 0.6]), np.array([0.25, 0.25]), np.array([0.25, 0.25]))
+    assert (beyond <= 1.0).all()
 
 
 def test_rows_are_grouped_by_their_gaps():

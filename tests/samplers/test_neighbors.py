@@ -393,3 +393,78 @@ def test_rows_with_categories_that_training_lacks_are_drawn_for_coalition_by_coa
     odd = LossGame(count, Neighbors().fit(frame), frame[:5].assign(other="odd"), target)
     assert plain.has_paths
     assert not odd.has_paths
+
+
+@pytest.mark.parametrize("is_mixed", [False, True])
+def test_rows_are_kept_in_the_order_of_their_first_principal_component(is_mixed):
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=60)
+    X = np.column_stack(
+        [10 * z + rng.normal(size=60), rng.normal(size=60), z - 0.3 * rng.normal(size=60)]
+    )
+    X = np.column_stack([X, np.full(60, 4.0)])
+    if is_mixed:
+        X[:, 1] = rng.integers(3, size=60)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sampler = Neighbors(discrete=["X2"] if is_mixed else ()).fit(X)
+    standard = (X - X.mean(axis=0))[:, :3] / X[:, :3].std(axis=0)
+    first = standard @ np.linalg.svd(standard, full_matrices=False)[2][0]
+    order = np.argsort(first)
+    kept = sampler.rows_
+    assert np.array_equal(kept, X[order]) or np.array_equal(kept, X[order[::-1]])
+
+
+@pytest.mark.parametrize("is_mixed", [False, True])
+@pytest.mark.parametrize("n_neighbors", [None, 1, 7, 30])
+def test_weights_are_those_of_plain_distances(is_mixed, n_neighbors):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(30, 4)) @ np.triu(np.ones((4, 4)))
+    if is_mixed:
+        X[:, 1], X[:, 3] = rng.integers(3, size=30), rng.integers(2, size=30)
+    classes = [1, 3] if is_mixed else []
+    names = [f"X{at + 1}" for at in classes]
+    sampler = Neighbors(discrete=names, n_neighbors=n_neighbors).fit(X)
+    point, rows = X[:1] + 0.1 * ~np.isin(np.arange(4), classes), sampler.rows_
+    for known in ([0], [1], [2, 0], [3, 1], [0, 1, 2], [0, 1, 2, 3]):
+        mask = np.isin(np.arange(4), known)
+        bandwidth = 30 ** (-1 / (len(known) + 4)) / np.sqrt(2 * len(known))
+        if is_mixed:
+            bandwidth /= 2
+
+            def gower(a, b, known=known):
+                parts = [
+                    (a[at] != b[at]) if at in classes else abs(a[at] - b[at]) / np.ptp(X[:, at])
+                    for at in known
+                ]
+                return sum(parts)
+
+            squares = np.array([gower(point[0], row) ** 2 for row in rows])
+            # Of random pairs, which are estimated.
+            unit = np.mean([gower(a, b) ** 2 for a in rows for b in rows])
+        else:
+            inverse = np.linalg.inv(np.cov(X[:, known].T, bias=True).reshape(len(known), -1))
+            off = (rows - point)[:, known]
+            squares, unit = np.einsum("ij,jk,ik->i", off, inverse, off), 2 * len(known)
+        squares = squares - squares.min()
+        weights = np.exp(-squares / (2 * bandwidth**2 * unit))
+        if n_neighbors is not None:
+            weights[squares > np.sort(squares)[n_neighbors - 1]] = 0.0
+        found = sampler._weights(point, mask)[0]
+        np.testing.assert_allclose(
+            found, weights, rtol=0.05 if is_mixed else 1e-8, atol=0.01 * is_mixed
+        )
+
+
+def test_a_class_of_one_category_is_a_class_too():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=40), "b": rng.normal(size=40), "c": "only"})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sampler = Neighbors(bandwidth=0.3).fit(frame)
+    rows, known = sampler.rows_, np.array([True, True, True])
+    apart = (np.abs(rows - rows[:1]) / np.array([*np.ptp(rows[:, :2], axis=0), 1.0])).sum(axis=1)
+    weights = sampler._weights(rows[:1], known)[0]
+    # Gower's distance adds differences, not their squares: only their scale is estimated.
+    ratio = np.log(weights[1:]) / apart[1:] ** 2
+    np.testing.assert_allclose(ratio, ratio[0])

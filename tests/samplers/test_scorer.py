@@ -1,5 +1,7 @@
 """Scores of blocks: the MSEv against what is exact for a linear model of Gaussian features."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,8 +11,11 @@ from dsage.data.groups import Groups
 from dsage.data.layout import Layout
 from dsage.samplers.base import check_sampler
 from dsage.samplers.comparing import Table
+from dsage.samplers.energy import column_means, column_scales, energy_scores
 from dsage.samplers.gaussian import Gaussian
 from dsage.samplers.marginal import Marginal
+from dsage.samplers.noise import Noise
+from dsage.samplers.sequential import Sequential
 from dsage.samplers.splits import Block, make_blocks
 
 COVARIANCE = np.array([[1.0, 0.8, 0.3], [0.8, 1.0, 0.5], [0.3, 0.5, 1.0]])
@@ -166,3 +171,56 @@ def test_the_model_is_asked_once_about_all_held_out_rows():
     assert sizes == [100]
     for part, found in zip(table.parts, outputs, strict=True):
         np.testing.assert_allclose(found[:, 0], linear(part.test), rtol=1e-12)
+
+
+@pytest.mark.parametrize(("n_outputs", "has_gaps"), [(1, True), (3, False)])
+def test_scores_are_those_of_plain_loops(n_outputs, has_gaps):
+    """Two sets of draws, each a net of its own for every pair of a coalition and a row."""
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=90)
+    X = pd.DataFrame({"a": 5 * a, "c": np.where(a > 0, "u", "v"), "b": a + rng.normal(size=90)})
+    if has_gaps:
+        X.loc[rng.random(90) < 0.3, "b"] = np.nan
+    layout = Layout.of(X)
+    table = Table.of(X, layout, streams=Streams(3))
+    weights = rng.normal(size=(2, n_outputs))
+
+    def predict(rows):
+        columns = np.column_stack([np.nan_to_num(rows["a"]) ** 2, rows["c"] == "u"])
+        return columns @ weights if n_outputs > 1 else (columns @ weights)[:, 0]
+
+    scorer, sampler = table.scorer(predict, 4), Sequential(random_state=0)
+    if has_gaps:
+        sampler = Marginal()
+    sampler.fit(X)
+    assert (scorer.n_draws, scorer.has_model) == (4, True)
+    every = np.concatenate([part.at for part in table.parts])
+    outputs = predict(X.iloc[every]).reshape(len(every), -1)
+    noise = Noise(Streams(3), 3, n_replicates=2, n_draws=2)
+    matrix, n_predicted = layout.encode(X), len(every)
+    for number, whole in enumerate(make_blocks(table.parts, table.players, 7, table.streams)):
+        if number == 2:
+            break
+        block = replace(whole, pieces=whole.pieces[:1])
+        held = matrix[table.parts[block.part].at]
+        for piece, scores in zip(block.pieces, scorer(sampler, block), strict=True):
+            rows = held[piece.rows]
+            for at, known in enumerate(piece.known):
+                draws = sampler.draw_rows(rows, known, noise(piece.pairs(at), 0))
+                expected = energy_scores(
+                    rows, draws, np.flatnonzero(~known), layout.n_categories,
+                    column_scales(matrix), in_two_sets=True, center=column_means(held),
+                )  # fmt: skip
+                np.testing.assert_allclose(scores.energy[at], expected, rtol=1e-9, atol=1e-12)
+                for place, (row, own) in enumerate(zip(rows, draws, strict=True)):
+                    exact = predict(layout.decode(row[None])).reshape(-1)
+                    means = [
+                        predict(layout.decode(half)).reshape(2, -1).mean(axis=0)
+                        for half in (own[:2], own[2:])
+                    ]
+                    product = ((exact - means[0]) * (exact - means[1])).sum()
+                    expected = product / outputs.var(axis=0).sum()
+                    assert scores.msev[at, place] == pytest.approx(expected, rel=1e-9, abs=1e-12)
+        n_predicted += 4 * block.n_pairs
+        assert scorer.n_predicted == n_predicted
+        assert scorer.predict_seconds > 0

@@ -105,3 +105,12 @@ print(noise.Noise(Streams(3), 4, n_replicates=2, n_draws=8)(np.arange(5), 0).sum
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
     )
     assert run.stdout.split() == ["raised", net().sum().hex()]
+
+
+def test_a_listener_that_python_did_not_set_is_left_alone(monkeypatch):
+    changed = []
+    monkeypatch.setattr(sobol.signal, "getsignal", lambda _: None)
+    monkeypatch.setattr(sobol.signal, "signal", lambda *listener: changed.append(listener))
+    with sobol.delay_interrupts():
+        pass
+    assert changed == []

@@ -101,3 +101,15 @@ def test_without_correlations_the_rows_are_the_same(frame):
     assert without.correlation.size == 0
     np.testing.assert_allclose(without.sample, with_them.sample, atol=1e-9)
     np.testing.assert_array_equal(without.offsets, with_them.offsets)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.6])
+def test_a_skewed_number_is_worth_its_negentropy_in_each_row_that_has_it(share):
+    rng = np.random.default_rng(0)
+    x = np.exp(rng.normal(size=500))
+    x[rng.random(500) < share] = np.nan
+    frame = pd.DataFrame({"x": x, "y": rng.normal(size=500)})
+    blocks = Blocks.from_table(Table(frame).completed())
+    present = x[~np.isnan(x)]
+    surplus = module.negentropy(present, module.normal_scores(present))
+    assert blocks.offsets[1, 0] == pytest.approx(len(present) * surplus)

@@ -486,3 +486,34 @@ def test_bounds_change_no_move_even_if_a_family_is_forbidden(seed, forbidden):
     bounded = boss(Capped(seed, forbidden=forbidden), constraints, start)
     assert bounded.graph == plain.graph
     assert [step[:4] for step in bounded.trace] == [step[:4] for step in plain.trace]
+
+
+def test_families_are_counted_from_the_first_that_is_scored():
+    moments = Moments.from_frame(np.random.default_rng(0).normal(size=(50, 4)), list("abcd"))
+    score = GaussianScore(moments, penalty=2.0)
+    allowed = ~np.eye(4, dtype=bool)[0]
+    assert GrowShrink(score, 0, allowed, max_parents=0).n_scored == 0
+    # The empty set, and each with one more parent.
+    assert GrowShrink(score, 0, allowed).n_scored == 1 + 4
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_places_are_legal_behind_required_parents_and_before_required_children(seed):
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(7)
+    variable, *others = order.tolist()
+    search = object.__new__(_OrderSearch)
+    search._rank = [0] * 7
+    for rank, node in enumerate(rng.permutation(order).tolist()):
+        search._rank[node] = rank
+    others.sort(key=search._rank.__getitem__)
+    n_parents = int(rng.integers(3))
+    parents, children = others[:n_parents], others[n_parents + int(rng.integers(3)) :]
+    search._required_parents, search._required_children = {variable: parents}, {variable: children}
+    expected = [
+        all(search._rank[node] < place for node in parents)
+        and all(place <= search._rank[node] for node in children)
+        for place in range(8)
+    ]
+    assert search._legal_places(variable).tolist() == expected
+    assert any(expected)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dsage.data.table import Table
 from dsage.structure import search_graph
 from dsage.structure.counts import Counts, configurations
 
@@ -145,3 +146,14 @@ def test_columns_of_which_most_categories_occur_once_are_refused(n_rows, n_categ
     else:
         with pytest.raises(ValueError, match=r"of classes that recur; got \['c'\]"):
             search_graph(counts)
+
+
+@pytest.mark.parametrize("most", [9, 30])
+def test_all_rows_on_disk_are_counted_unless_too_many_are_distinct_or_some_are_asked_for(most):
+    rng = np.random.default_rng(0)
+    table = Table(pd.DataFrame({name: rng.choice(list("xyz"), 300) for name in "ab"}))
+    # Nine distinct rows.
+    counts = Counts._from_disk(table, most)
+    assert counts.multiplicity.sum() == 300
+    some = np.array([3, 50, 299])
+    assert Counts._from_disk(table, 1, some).multiplicity.sum() == 3

@@ -252,3 +252,34 @@ def test_products_are_tested_at_the_level_over_their_number(monkeypatch):
         monkeypatch.setattr(last_check, "_LEVEL", factor * n_products * smallest["a"])
         found = _test_pairs(blocks, 4, [2], ["a", "b", "kind"], known)
         assert {each.tail for each in found} == tails
+
+
+@pytest.mark.parametrize(("n_rows", "most"), [(9, 1), (15, 1), (20, 2), (39, 3), (200, 20)])
+@pytest.mark.parametrize("stepped", [False, True])
+def test_regressions_have_a_column_for_ten_rows_at_most(n_rows, most, stepped):
+    rng = np.random.default_rng(0)
+    blocks = blocks_of(pd.DataFrame(rng.normal(size=(n_rows, 4)), columns=list("abcd")))
+    basis = _known(blocks, [0, 1, 2], 0, stepped=stepped).basis
+    assert 1 <= basis.shape[1] <= most
+    np.testing.assert_allclose(basis.T @ basis, np.eye(basis.shape[1]), atol=1e-9)
+    # The constant is among what they span.
+    np.testing.assert_allclose(basis @ basis.sum(axis=0), 1.0, atol=1e-7)
+    assert basis.shape[1] == min(most, 16)
+
+
+@pytest.mark.parametrize(("room", "n_steps"), [(3, 0), (4, 1), (8, 2), (40, 10), (1000, 64)])
+def test_steps_are_between_evenly_spaced_quantiles_of_the_numbers(room, n_steps):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=300), "b": rng.exponential(size=300)})
+    frame["c"] = rng.choice(["u", "v"], 300)
+    blocks = blocks_of(frame)
+    made = last_check._steps(blocks, [0, 1, 2], room)
+    # The class has none, and two numbers share half of the room.
+    assert len(made) == 2
+    for column, steps in zip((frame["a"], frame["b"]), made, strict=True):
+        assert steps.shape == (300, max(0, n_steps - 1))
+        limits = np.quantile(column, np.arange(1, n_steps) / max(1, n_steps))
+        interval = (column.to_numpy()[:, None] > limits).sum(axis=1)
+        expected = interval[:, None] == np.arange(1, n_steps)
+        # Responses are in single precision, so that values at a limit may change sides.
+        assert (steps != expected).sum() <= 2 * n_steps

@@ -9,6 +9,8 @@ import pytest
 
 from dsage.data.table import Table
 from dsage.graphs import Graph
+from dsage.structure import automatic
+from dsage.structure.constraints import Constraints
 from dsage.structure.counts import Counts
 from dsage.structure.moments import Moments
 from dsage.structure.scores.choose import SCORES, choose_score, graph_score
@@ -183,3 +185,17 @@ def test_a_score_of_ones_own_knows_what_to_do_with_missing_numbers():
     # Others get a column that tells where numbers are missing.
     assert choose_score(frame, own) is own
     assert len(choose_score(frame).names) == 3
+
+
+def test_functions_of_wide_tables_cost_as_much_as_a_parameter_of_bic(monkeypatch):
+    asked = []
+    monkeypatch.setattr(automatic, "_MAX_COLUMNS", 2)
+    monkeypatch.setattr(automatic, "find_suspects", lambda *_, **costs: asked.append(costs) or [])
+    table = Table(NUMBERS)
+    constraints = Constraints(list("abc"))
+    found = automatic.choose_for_numbers(Moments.from_frame(NUMBERS), table, constraints)
+    assert found.name == "ebic"
+    assert found.curved == ()
+    (costs,) = asked
+    assert costs["price"] == pytest.approx(np.log(N_ROWS) / 2)
+    assert costs["margin"] == pytest.approx(2 * np.log(3))

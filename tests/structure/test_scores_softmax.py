@@ -146,3 +146,11 @@ def test_second_derivatives_are_computed_up_to_the_largest_number_of_weights(mon
         monkeypatch.setattr(softmax, "_MAX_CURVED", most)
         expected = (inverse @ slope.reshape(2, 3) / 100).ravel()
         np.testing.assert_allclose(fit._start_curvature()(slope), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("n_columns", [0, 2])
+def test_a_single_level_is_certain(n_columns):
+    X = np.random.default_rng(0).normal(size=(20, n_columns))
+    value, odds = softmax_fit(X, np.zeros(20, np.intp))
+    assert value == 0.0
+    assert odds.shape == (0, 20)

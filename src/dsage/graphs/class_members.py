@@ -8,6 +8,7 @@ listed and drawn, each with the same probability, by recursion over sources.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from itertools import product
 
@@ -55,8 +56,13 @@ class ClassMembers:
         self._rooted: dict[tuple[Component, str], tuple[list[Edge], list[Component]]] = {}
         self._sizes: dict[Component, int] = {}
 
+    @property
+    def n_members(self) -> int:
+        """The number of members, however large; `len` is limited."""
+        return math.prod(self._size(part) for part in self._parts)
+
     def __len__(self) -> int:
-        return int(np.prod([self._size(part) for part in self._parts], dtype=object))
+        return self.n_members
 
     def __iter__(self) -> Iterator[Graph]:
         for edges in product(*(list(self._all(part)) for part in self._parts)):
@@ -71,7 +77,7 @@ class ClassMembers:
 
         The members of a sample are drawn independently, with equal probabilities.
         """
-        if len(self) <= check_count(most, "most"):
+        if self.n_members <= check_count(most, "most"):
             return list(self)
         return [self.draw(rng) for _ in range(most)]
 
@@ -108,14 +114,11 @@ class ClassMembers:
 
     def _size(self, part: Component) -> int:
         if part not in self._sizes:
-            sizes = [
-                int(
-                    np.prod([self._size(each) for each in self._split(part, root)[1]], dtype=object)
-                )
-                for root in part
-            ]
-            self._sizes[part] = sum(sizes)
+            self._sizes[part] = sum(self._size_from(part, root) for root in part)
         return self._sizes[part]
+
+    def _size_from(self, part: Component, root: str) -> int:
+        return math.prod(self._size(each) for each in self._split(part, root)[1])
 
     def _all(self, part: Component) -> Iterator[list[Edge]]:
         for root in self._sort(part):
@@ -125,10 +128,7 @@ class ClassMembers:
 
     def _draw_part(self, part: Component, rng: np.random.Generator) -> list[Edge]:
         roots = self._sort(part)
-        sizes = [
-            int(np.prod([self._size(each) for each in self._split(part, root)[1]], dtype=object))
-            for root in roots
-        ]
+        sizes = [self._size_from(part, root) for root in roots]
         shares = np.array([size / sum(sizes) for size in sizes])
         edges, rest = self._split(part, roots[int(rng.choice(len(roots), p=shares / shares.sum()))])
         return [*edges, *(edge for each in rest for edge in self._draw_part(each, rng))]

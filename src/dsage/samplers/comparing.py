@@ -182,13 +182,14 @@ class Outcome:
             return "for reference: ignores the known features"
         if contender.verdict:
             return contender.verdict
-        if self.sheet.compare(used, contender.name).is_worse():
+        against = self.sheet.compare(contender.name, used)
+        # A lower energy score does not make up for a higher MSEv.
+        if self.sheet.compare(used, contender.name).is_worse() and not against.is_worse_in_msev():
             return f"clearly better than {used}"
         if contender.name in self._out():
             return "clearly worse in MSEv"
         if contender.name in alike:
             return f"tied with {used}"
-        against = self.sheet.compare(contender.name, used)
         score = "MSEv" if against.is_worse_in_msev() else "energy score"
         return f"clearly worse in {score}"
 

@@ -115,9 +115,8 @@ def combine(weights: Floats, columns: Floats) -> Floats:
     depends on that lane only.
     """
     out = np.zeros((len(weights), columns.shape[1]))
-    if columns.shape[0]:
-        for row, target in zip(weights, out, strict=True):
-            np.einsum("k,kn->n", row, columns, out=target)
+    for row, target in zip(weights, out, strict=True):
+        np.einsum("k,kn->n", row, columns, out=target)
     return out
 
 

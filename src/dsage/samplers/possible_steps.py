@@ -81,16 +81,18 @@ def find_steps(curves: Curves, possible: dict[int, Codes | Range]) -> Steps:
         return past
 
     knots = curves.knots
-    # The first knot at which each step is past: the step is between it and the one before.
+    # The first knot at which each step is past: the step is between it and the one before. Where
+    # the curve stays at the middle between two levels, it depends on how that is rounded.
+    sides = np.where(is_past(middles), "left", "right")
     last = np.array(
         [
-            np.searchsorted(curves.values[column], middle, side="left" if whole else "right")
-            for column, middle, whole in zip(columns, middles, is_whole, strict=True)
+            np.searchsorted(curves.values[column], middle, side=side)
+            for column, middle, side in zip(columns, middles, sides, strict=True)
         ],
         dtype=np.intp,
     )
-    last = np.clip(last, 1, len(knots) - 1)
-    low, high = knots[last - 1].copy(), knots[last].copy()
+    between = np.clip(last, 1, len(knots) - 1)
+    low, high = knots[between - 1].copy(), knots[between].copy()
     while True:
         middle = low / 2 + high / 2
         is_open = (middle > low) & (middle < high)
@@ -99,6 +101,8 @@ def find_steps(curves: Curves, possible: dict[int, Codes | Range]) -> Steps:
         past = is_past(curves(middle, columns))
         np.copyto(high, middle, where=is_open & past)
         np.copyto(low, middle, where=is_open & ~past)
+    # Curves are constant before the first knot and after the last one.
+    high[last == 0], high[last == len(knots)] = -np.inf, np.inf
     ends = np.cumsum([len(each) - 1 for each in levels])[:-1]
     return Steps(np.split(high, ends), levels, float(knots[0]), float(knots[-1]))
 

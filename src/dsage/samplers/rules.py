@@ -65,8 +65,6 @@ def give_up(sheet: Sheet, names: Sequence[str], kept: Sequence[str] = ()) -> lis
         if name in kept or sheet.n_rows(name) < _FEWEST_ROWS:
             continue
         for other in names:
-            if other == name:
-                continue
             against = sheet.compare(name, other)
             no_gain = against.msev is None or against.msev.mean >= -against.msev.negligible
             if against.is_worse_in_msev(_HOPELESS) or (

@@ -171,7 +171,7 @@ def _find_members(
     None if members had to be drawn to find those that agree with prior knowledge.
     """
     members = ClassMembers(equivalent)
-    n_members: int | None = len(members)
+    n_members: int | None = members.n_members
     if n_members is not None and n_members <= (_COUNTED if knowledge else _MOST_MEMBERS):
         allowed = [each for each in members if knowledge.allows(each)]
         n_members = len(allowed)

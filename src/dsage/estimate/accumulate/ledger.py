@@ -153,15 +153,22 @@ class Ledger:
         return np.maximum(total, 0.0) * (self._n_rows / len(self._shards))
 
     @property
-    def df_draws(self) -> float:
-        """Degrees of freedom of `draw_variance`: rows times epochs times (replicates - 1).
+    def df_draws(self) -> Floats:
+        """Degrees of freedom of `draw_variance` of the first term, for each feature.
 
-        The fewest of any feature.
+        A row has one for each epoch and replicate but one, ``k_r``. As draws change some rows much
+        more than others, the variance has fewer than all rows together: by Satterthwaite's formula
+        ``(sum of V_r)^2 / sum of V_r^2 / k_r`` for rows with variances ``V_r``. The square of an
+        estimated variance is too large by a factor of ``1 + 2 / k_r`` on average.
         """
-        n_epochs = self._by_row(self._counts[0] - self._freedom[0])
-        n_drawn = float(n_epochs.sum(axis=0).min())
-        n_drawn *= self._n_rows / len(self._shards)
-        return max(n_drawn * (self._n_replicates - 1), 1.0)
+        own = self._by_row((self._counts[0] - self._freedom[0]) * (self._n_replicates - 1))
+        scale = self._n_rows / len(self._shards)
+        most = np.maximum(own.sum(axis=0) * scale, 1.0)
+        _, _, variances = next(self._pairs([0]))
+        squares = np.divide(variances**2, own + 2.0, out=np.zeros_like(own), where=own > 0)
+        total, squares = np.maximum(variances.sum(axis=0), 0.0), squares.sum(axis=0)
+        found = np.divide(scale * total**2, squares, out=most.copy(), where=squares > 0)
+        return np.clip(found, 1.0, most)
 
     @property
     def n_epochs(self) -> float:

@@ -12,8 +12,27 @@ N_GROUPS = 3
 
 
 def held_bytes(ledger):
-    ledger.draw_variance([0])
-    return sum(value.nbytes for value in vars(ledger).values() if isinstance(value, np.ndarray))
+    """The memory of a ledger once all rows are visited, and there are covariances of each."""
+    arrays = {name: each for name, each in vars(ledger).items() if isinstance(each, np.ndarray)}
+    arrays.pop("_covariance", None)
+    return sum(each.nbytes for each in arrays.values()) + ledger.state()["closed"].nbytes
+
+
+def test_rows_that_no_unit_has_visited_take_no_part():
+    generator = np.random.default_rng(0)
+    few, many = (Ledger(list(blocks), 2, N_GROUPS, 1) for blocks in (BLOCKS[:2], BLOCKS))
+    for number in (0, 1, 1, 0, 1):
+        surplus = generator.normal(size=(len(BLOCKS[number]), N_GROUPS, 2))
+        for each in (few, many):
+            each.add(0, number, surplus)
+            if number == 0:
+                each.next_epoch()
+    # The variance of the mean over the rows that were visited.
+    np.testing.assert_allclose(many.draw_variance([0]), few.draw_variance([0]), rtol=1e-12)
+    np.testing.assert_allclose(many.df_draws, few.df_draws, rtol=1e-12)
+    n_all, n_few = (sum(map(len, blocks)) for blocks in (BLOCKS, BLOCKS[:2]))
+    expected = few.row_variance([0]) * n_few / n_all
+    np.testing.assert_allclose(many.row_variance([0]), expected, rtol=1e-9)
 
 
 class Simulation:

@@ -128,7 +128,7 @@ class Ledger:
 
     def _visited_rows(self) -> slice | Ints:
         """Return the rows of the shards that any unit has visited: of very many, a run sees few."""
-        is_visited = (self._counts > 0).any(axis=(0, 2))
+        is_visited: Mask = np.asarray((self._counts > 0).any(axis=(0, 2)))
         return slice(None) if is_visited.all() else np.flatnonzero(is_visited[self._shards])
 
     def _covariances(self, rows: slice | Ints) -> Floats:
@@ -177,7 +177,8 @@ class Ledger:
         squares = np.divide(variances**2, own + 2.0, out=np.zeros_like(own), where=own > 0)
         total, squares = np.maximum(variances.sum(axis=0), 0.0), squares.sum(axis=0)
         found = np.divide(scale * total**2, squares, out=most.copy(), where=squares > 0)
-        return np.clip(found, 1.0, most)
+        df: Floats = np.clip(found, 1.0, most)
+        return df
 
     @property
     def n_epochs(self) -> float:

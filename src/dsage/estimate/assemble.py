@@ -163,7 +163,8 @@ def _find_df(totals: Totals, terms: Sequence[TermEstimate], se_draws: Floats) ->
     variances = np.stack([*(term.se**2 for term in terms), drawn])
     if not np.isfinite(variances).all():
         return np.ones(totals.plan.n_columns)
-    return effective_df(variances, [*(term.df for term in terms), totals.ledger.df_draws])
+    of_terms = [np.full(totals.plan.n_columns, term.df) for term in terms]
+    return effective_df(variances, [*of_terms, totals.ledger.df_draws])
 
 
 def _find_share_skipped(totals: Totals) -> Floats:

@@ -237,7 +237,19 @@ class Plan:
         levels = list(zip(*map(_cheaper_games, games), strict=False))
         walks = [self._cheap_walk(level) for level in levels]
         costs = [level[0].cost for level in levels]
-        return Control(walks, self._cheap_orderings(), self.n_columns, mean, costs=costs)
+        last, orderings = levels[-1], self._cheap_orderings()
+        by_position = None
+        if self.oracle is None and self._is_uniform and last[0].has_position_means:
+            found = [game.position_means for game in last]
+            by_position = WalksWithSum(found) if self.n_outputs else found[0]
+        return Control(
+            walks, orderings, self.n_columns, mean, costs=costs, position_means=by_position
+        )
+
+    @property
+    def _is_uniform(self) -> bool:
+        """Whether each ordering is uniform among all."""
+        return can_enumerate(self.orderings) and not isinstance(self.orderings, Extensions)
 
     def _cheap_orderings(self) -> Orderings:
         """Return the orderings of cheap games.
@@ -245,8 +257,7 @@ class Plan:
         Balanced orderings, with each feature equally often at each position, are two to four times
         as informative; but their batches have as many orderings as there are features.
         """
-        is_any = can_enumerate(self.orderings) and not isinstance(self.orderings, Extensions)
-        if is_any and len(self.names) <= _MOST_BALANCED:
+        if self._is_uniform and len(self.names) <= _MOST_BALANCED:
             return as_orderings("balanced", self.names, self.streams)
         return self.orderings
 

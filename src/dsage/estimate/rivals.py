@@ -23,7 +23,8 @@ from dsage.samplers.resolve import SamplerFound
 # With fewer training rows, a fit to half of them is not informative.
 _FEWEST_ROWS = 40
 # Evaluation rows of a comparison: it visits few of very many, and both games hold and predict all.
-_MOST_ROWS = 1 << 14
+# With many features fewer, as there are sums for each row and feature.
+_MOST_ROWS, _FEWER_ROWS, _CELLS = 1 << 14, 1 << 12, 1 << 19
 
 
 def check_sampler_of_run(
@@ -56,8 +57,9 @@ def check_sampler_of_run(
     try:
         # Draws of two samplers share most of their noise, unless a control removes part of it.
         make_game = partial(make_game, is_controlled=False)
-        if game.n_rows > _MOST_ROWS:
-            chosen = streams("rows-of-the-check").choice(game.n_rows, _MOST_ROWS, replace=False)
+        most = min(_MOST_ROWS, max(_FEWER_ROWS, _CELLS // len(names)))
+        if game.n_rows > most:
+            chosen = streams("rows-of-the-check").choice(game.n_rows, most, replace=False)
             make_game = partial(make_game, rows=np.sort(chosen))
         game = make_game(found.sampler)
         check = check_by_others(

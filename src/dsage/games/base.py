@@ -45,6 +45,8 @@ class Game(ABC):
         weights. The standard error of the choice of rows, `se_rows`, depends on them.
     has_paths : bool, default=False
         Whether `path_risks` is implemented.
+    has_position_means : bool, default=False
+        Whether `position_means` is implemented.
     n_outputs : int, default=1
         Number of outputs whose pseudo-values follow one another in the last axis of the risks;
         above 1 only for the games that `apart` returns.
@@ -82,6 +84,7 @@ class Game(ABC):
     n_replicates: int = 1
     weights: Floats | None = None
     has_paths: bool = False
+    has_position_means: bool = False
     n_outputs: int = 1
     cost: float = 1.0
     pairs_at_once: int | None = None
@@ -178,6 +181,14 @@ class Game(ABC):
         """Return the `mean_risks` of all prefixes of orderings, (n_orderings, n_features + 1)."""
         known = prefixes(orders)
         return self.mean_risks(known.reshape(-1, known.shape[-1])).reshape(known.shape[:2])
+
+    def position_means(self, orders: Orders) -> Floats:  # noqa: ARG002
+        """Return estimates of the values of all rows from orderings, (n_orderings, n_features).
+
+        They are means over coalitions of all sizes, so that they vary less than what features add
+        along the ordering, but they do not add up. They are unbiased for uniform orderings.
+        """
+        raise refusal("game", "one with position_means", self, "Use mean_path_risks", TypeError)
 
     @property
     def is_drawn(self) -> bool:

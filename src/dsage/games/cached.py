@@ -36,8 +36,9 @@ _DIGEST = 16
 # Overhead of an entry: key, array object, place in the table. Measured.
 _BYTES_AN_ENTRY = 320
 # Pairs of a coalition and a row in a piece of work: enough to keep a model busy, and few enough to
-# keep several processors busy.
-_PAIRS_DRAWN, _PAIRS_EXACT = 1 << 12, 1 << 16
+# keep several processors busy. Where rows cost less than orderings, a piece along an ordering has
+# more of them, as each piece begins by preparing the ordering.
+_PAIRS_DRAWN, _PAIRS_EXACT, _PAIRS_CHEAP = 1 << 12, 1 << 16, 1 << 18
 # Rows of a piece along orderings: with fewer, a step along them would cost more than its rows.
 _FEWEST_ROWS = 4
 
@@ -102,6 +103,7 @@ class Cached(Wrapped):
         self._evaluate = evaluate
         usual = _PAIRS_DRAWN if self.is_drawn else _PAIRS_EXACT
         self._n_pairs = usual if self.pairs_at_once is None else self.pairs_at_once
+        self._n_pairs_along = self._n_pairs if self.has_dear_rows else _PAIRS_CHEAP
         self._max_bytes = check_count(max_bytes, "max_bytes", minimum=0)
         self._bytes = 0
         self._kept: OrderedDict[Key, Floats] = OrderedDict()
@@ -169,7 +171,8 @@ class Cached(Wrapped):
         out: list[Floats] = []
         for number, request in enumerate(requests):
             out.append(np.empty((*_shape(request), self.n_replicates)))
-            for at, piece in _cut(request, self._n_pairs):
+            is_along = isinstance(request, Along)
+            for at, piece in _cut(request, self._n_pairs_along if is_along else self._n_pairs):
                 pieces.append(piece)
                 targets.append((number, at))
         values = self._evaluate(self.game, pieces) if pieces else []

@@ -98,13 +98,32 @@ class LinearPredictor:
 
     def factors(self, orders: Orders) -> Floats:
         """Return the Cholesky factors in orders of columns, (n_orderings, n, n)."""
-        matrices = self.correlation[orders[:, :, None], orders[:, None, :]]
-        return np.asarray(np.linalg.cholesky(matrices), dtype=np.float64)
+        if orders.shape[1] < MANY:
+            matrices = self.correlation[orders[:, :, None], orders[:, None, :]]
+            return np.asarray(np.linalg.cholesky(matrices), dtype=np.float64)
+        # Rows and columns one after the other: several times as fast as entry by entry.
+        factors = np.empty((len(orders), *self.correlation.shape))
+        for order, factor in zip(orders, factors, strict=True):
+            factor[...] = np.linalg.cholesky(self.correlation.take(order, 1).take(order, 0))
+        return factors
 
     def solve(self, factor: Floats, columns: Floats) -> Floats:
         """Return the product of the inverse of a factor and columns, (n_columns, n)."""
-        solved: Floats = dtrtrs(factor, columns, lower=1)[0]
+        # The transpose is in LAPACK's order and need not be copied.
+        solved: Floats = dtrtrs(factor.T, columns, lower=0, trans=1)[0]
         return solved
+
+    def solve_along(self, orders: Orders, columns: Floats) -> Floats:
+        """Return the inverse factors times columns (n_columns, n), (n_orderings, n_columns, n)."""
+        factors, right = self.factors(orders), columns[orders]
+        if orders.shape[1] >= MANY:
+            pairs = zip(factors, right, strict=True)
+            return np.stack([self.solve(factor, some) for factor, some in pairs])
+        # Row by row, for all orderings at once.
+        for k in range(orders.shape[1]):
+            right[:, k] -= np.einsum("oi,oic->oc", factors[:, k, :k], right[:, :k])
+            right[:, k] /= factors[:, k, k, None]
+        return right
 
     def whitening(self, orders: Orders) -> Floats:
         """Return the inverse Cholesky factors in orders of columns, (n_orderings, n, n)."""

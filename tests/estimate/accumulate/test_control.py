@@ -364,3 +364,43 @@ def test_refining_ends_when_the_time_is_over(game):
     assert plain.n_orderings == 2 * 64 * 4
     assert plain.refine(1e9, 1000, is_over=lambda: True)
     assert plain.refine(np.inf, 1000, is_over=lambda: True)
+
+
+def test_means_over_positions_are_used_if_they_pay_off(game):
+    expected, asked = truth(game, "plain"), []
+    made, walk = as_orderings("antithetic", NAMES, Streams(0)), walk_of(game, "plain")
+
+    def noisy(orders):
+        draws = np.random.default_rng(int(orders[:, 0].sum())).normal(size=orders.shape)
+        asked.append(len(orders))
+        return game.position_means(orders) + draws
+
+    alone = Control([walk], made, 5)
+    alone.refine(0.0, 0)
+    rough = Control([walk], made, 5, position_means=noisy)
+    rough.refine(0.0, 0)
+    # Only asked for in the pilot.
+    assert len(asked) == 1
+    assert not rough.state()["is_by_position"].any()
+    np.testing.assert_array_equal(rough.mean, alone.mean)
+    better = Control([walk], made, 5, position_means=game.position_means)
+    better.refine(0.0, 0)
+    assert better.state()["is_by_position"].all()
+    assert (np.abs(better.mean - expected) <= 4.5 * np.sqrt(better.variance) + 1e-10).all()
+    # They cost more, so there are fewer of them, and yet their errors are smaller.
+    assert better.n_orderings < alone.n_orderings
+    assert better.variance.sum() < alone.variance.sum()
+
+
+def test_means_over_positions_continue_where_they_were_stopped(game):
+    made = as_orderings("antithetic", NAMES, Streams(0))
+    whole, half, rest = (
+        Control([walk_of(game, "plain")], made, 5, position_means=game.position_means)
+        for _ in range(3)
+    )
+    whole.refine(0.0, 20)
+    half.refine(0.0, 0)
+    rest.restore(half.state())
+    rest.refine(0.0, 20)
+    assert rest.n_orderings == whole.n_orderings
+    np.testing.assert_array_equal(rest.mean, whole.mean)

@@ -12,8 +12,27 @@ N_GROUPS = 3
 
 
 def held_bytes(ledger):
-    ledger.draw_variance([0])
-    return sum(value.nbytes for value in vars(ledger).values() if isinstance(value, np.ndarray))
+    """The memory of a ledger once all rows are visited, and there are covariances of each."""
+    arrays = {name: each for name, each in vars(ledger).items() if isinstance(each, np.ndarray)}
+    arrays.pop("_covariance", None)
+    return sum(each.nbytes for each in arrays.values()) + ledger.state()["closed"].nbytes
+
+
+def test_rows_that_no_unit_has_visited_take_no_part():
+    generator = np.random.default_rng(0)
+    few, many = (Ledger(list(blocks), 2, N_GROUPS, 1) for blocks in (BLOCKS[:2], BLOCKS))
+    for number in (0, 1, 1, 0, 1):
+        surplus = generator.normal(size=(len(BLOCKS[number]), N_GROUPS, 2))
+        for each in (few, many):
+            each.add(0, number, surplus)
+            if number == 0:
+                each.next_epoch()
+    # The variance of the mean over the rows that were visited.
+    np.testing.assert_allclose(many.draw_variance([0]), few.draw_variance([0]), rtol=1e-12)
+    np.testing.assert_allclose(many.df_draws, few.df_draws, rtol=1e-12)
+    n_all, n_few = (sum(map(len, blocks)) for blocks in (BLOCKS, BLOCKS[:2]))
+    expected = few.row_variance([0]) * n_few / n_all
+    np.testing.assert_allclose(many.row_variance([0]), expected, rtol=1e-9)
 
 
 class Simulation:
@@ -276,14 +295,33 @@ def test_variances_are_not_negative():
     assert (simulation.ledger.draw_variance([0]) >= 0).all()
 
 
-def test_degrees_of_freedom_of_draws_count_rows_epochs_and_groups():
-    ledger = Ledger([np.arange(5)], 2, N_GROUPS, 1)
-    surplus = np.zeros((5, N_GROUPS, 2))
-    for _ in range(4):
+def df_of(scales, seed, n_epochs=4):
+    """The degrees of freedom with draws of rows of these standard deviations."""
+    generator = np.random.default_rng(seed)
+    ledger = Ledger([np.arange(len(scales))], 1, N_GROUPS, 1)
+    for _ in range(n_epochs):
+        surplus = scales[:, None, None] * generator.normal(size=(len(scales), N_GROUPS, 1))
         ledger.add(0, 0, surplus)
         ledger.add(0, 0, surplus)
         ledger.next_epoch()
-    assert ledger.df_draws == 5 * 4 * (N_GROUPS - 1)
+    return ledger.df_draws[0]
+
+
+def test_degrees_of_freedom_of_draws_count_rows_epochs_and_groups():
+    every = 200 * 4 * (N_GROUPS - 1)
+    found = [df_of(np.ones(200), seed) for seed in range(20)]
+    assert max(found) <= every
+    assert np.mean(found) == pytest.approx(every, rel=0.1)
+
+
+def test_rows_that_draws_hardly_change_do_not_count():
+    scales = np.where(np.arange(200) < 20, 1.0, 1e-3)
+    found = [df_of(scales, seed) for seed in range(20)]
+    assert np.mean(found) == pytest.approx(20 * 4 * (N_GROUPS - 1), rel=0.2)
+
+
+def test_draws_that_change_nothing_have_all_degrees_of_freedom():
+    assert df_of(np.zeros(5), 0) == 5 * 4 * (N_GROUPS - 1)
 
 
 # Units of some features only
@@ -307,4 +345,5 @@ def test_a_feature_that_some_units_lack_is_as_if_they_had_not_been():
         for name in ("draw_variance", "row_variance"):
             found, expected = getattr(ledger, name)([0])[feature], getattr(each, name)([0])[0]
             np.testing.assert_allclose(found, expected, rtol=1e-12)
-    assert ledger.df_draws == min(each.df_draws for each in alone)
+    expected = [each.df_draws[0] for each in alone]
+    np.testing.assert_allclose(ledger.df_draws, expected, rtol=1e-12)

@@ -74,8 +74,15 @@ class Plain:
 
     @property
     def df_draws(self):
-        sums = [sum(self.n_epochs(row, f) for row in self.rows) for f in range(N_FEATURES)]
-        return max(min(sums) * N_ROWS / len(self.rows) * (self.n_replicates - 1), 1.0)
+        """Satterthwaite's, and at most those of all rows together."""
+        scale, found = N_ROWS / len(self.rows), []
+        for feature in range(N_FEATURES):
+            own = [self.n_epochs(row, feature) * (self.n_replicates - 1) for row in self.rows]
+            variances = [self.covariance(0, 0, row, feature) for row in self.rows]
+            most, total = max(scale * sum(own), 1.0), max(sum(variances), 0.0)
+            squares = sum(v**2 / (k + 2) for v, k in zip(variances, own, strict=True) if k)
+            found.append(min(max(scale * total**2 / squares, 1.0), most) if squares else most)
+        return np.array(found)
 
     @property
     def mean_epochs(self):
@@ -129,7 +136,8 @@ def test_a_ledger_is_one_that_keeps_every_unit(n_replicates, n_terms, is_weighte
     ledger, copy = Ledger(*given), Ledger(*given)
     plain = Plain(SHARDS[::step], n_replicates, n_terms, weights)
     levels = 3.0 * rng.normal(size=(N_ROWS, 1, N_FEATURES))
-    assert (ledger.n_epochs, ledger.df_draws) == (0.0, 1.0)
+    assert ledger.n_epochs == 0.0
+    assert ledger.df_draws.tolist() == [1.0] * N_FEATURES
     for number in range(60):
         if number in (17, 30, 31, 45):
             ledger.next_epoch()

@@ -295,13 +295,13 @@ def test_an_array_that_is_no_checkpoint_is_refused(tmp_path):
         result(20, path)
 
 
-@pytest.mark.parametrize("written", [5, 7])
+@pytest.mark.parametrize("written", [6, 8])
 def test_a_file_of_another_format_is_refused(written, tmp_path, monkeypatch):
     path = tmp_path / "run.dsage"
     monkeypatch.setattr("dsage.estimate.running.checkpoint._FORMAT", written)
     result(20, path)
     monkeypatch.undo()
-    with pytest.raises(ValueError, match=f"of format 6; got {written}"):
+    with pytest.raises(ValueError, match=f"of format 7; got {written}"):
         result(20, path)
 
 
@@ -341,7 +341,7 @@ def edited(path, changes, header=None):
 @pytest.mark.parametrize(
     ("header", "changes", "message"),
     [
-        (lambda header: {"format": 6}, lambda arrays: {}, "does not identify its run"),
+        (lambda header: {"format": 7}, lambda arrays: {}, "does not identify its run"),
         (lambda header: header | {"entropy": [1]}, lambda arrays: {}, "invalid literal"),
         (lambda header: header | {"entropy": "-1"}, lambda arrays: {}, "its seed is negative"),
         (lambda header: [], lambda arrays: {}, "not a mapping"),

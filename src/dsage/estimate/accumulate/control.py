@@ -26,12 +26,15 @@ MOST_COALITIONS = 1 << 16
 """Most coalitions of a cheap game that are evaluated to average over all orderings."""
 # Offsets of batch numbers: from one game to the next, and for the batches that estimate slopes.
 _APART, _PILOT = 1 << 36, (1 << 41) + (1 << 40)
-_STATE = ("counts", "means", "spreads", "slopes")
+_STATE = ("counts", "means", "spreads", "slopes", "is_by_position")
 # Highest cost of all orderings, in orderings of the cheapest game, per unit of the main term
 # (plus four units).
 _MOST_TIMES = 1024
 # Pieces that are computed ahead, as a multiple of the pieces of the last refinement.
 _AHEAD = 1.25
+# What means over positions cost, as a multiple of surpluses; and the least number of units from
+# which their variances are compared.
+_POSITION_COST, _PILOT_UNITS = 5.0, 8
 # Seconds of an ordering, about, for each unit of a game's `cost`.
 SECONDS_A_COST = 4e-8
 
@@ -107,6 +110,10 @@ class Control:
         The exact mean over all orderings: then nothing is drawn.
     costs : sequence of float, optional
         What an ordering costs in each of the games; by default the same.
+    position_means : callable, optional
+        Unbiased estimates of the values in the last game from orderings, (n_orderings, n_columns),
+        see :meth:`~dsage.games.Game.position_means`. They take the place of its surpluses if they
+        vary so much less that they pay off.
     """
 
     def __init__(
@@ -117,7 +124,9 @@ class Control:
         mean: Floats | None = None,
         *,
         costs: Sequence[float] | None = None,
+        position_means: Callable[[Orders], Floats] | None = None,
     ) -> None:
+        self._position_means = position_means
         self._walks, self._orderings = tuple(walks), orderings
         self._costs = np.ones(len(self._walks)) if costs is None else np.array(costs)
         self.is_exact = mean is not None
@@ -131,6 +140,8 @@ class Control:
         self._spreads: Floats = np.zeros((n_levels, n_columns))
         # The slope of each game on the next one, found with the first units.
         self._slopes: Floats = np.zeros(n_levels)
+        # Whether `position_means` are used.
+        self._is_by_position = np.zeros(1, dtype=np.bool_)
         # Units that were computed ahead, by game and number; the game that was refined last, and
         # in how many pieces.
         self._ready: dict[tuple[int, int], Floats] = {}
@@ -154,7 +165,15 @@ class Control:
     @property
     def _cost(self) -> float:
         """The cost of the orderings so far."""
-        return float(self._counts @ self._costs) * self._orderings.batch_size
+        return float(self._counts @ self._costs_now) * self._orderings.batch_size
+
+    @property
+    def _costs_now(self) -> Floats:
+        """What an ordering costs in each of the games, as it is used."""
+        costs = self._costs.copy()
+        if self._is_by_position:
+            costs[-1] *= _POSITION_COST
+        return costs
 
     @property
     def _factors(self) -> Floats:
@@ -213,7 +232,7 @@ class Control:
                 return False
             # Where a unit lowers the variance most for its cost.
             variances = self._variances[:, at].sum(axis=1)
-            gains = self._factors**2 * variances / self._counts / self._costs
+            gains = self._factors**2 * variances / self._counts / self._costs_now
             seconds = SECONDS_A_COST * self._orderings.batch_size
             if self._counts.min() >= _TRUSTED and gains.max() <= rate * seconds:
                 break
@@ -243,6 +262,13 @@ class Control:
         """Estimate the slopes, from orderings that are not used for the means."""
         self._slopes[:] = 0.0
         self._ready.clear()
+        if self._position_means is not None:
+            orders = self._orders(_PILOT, max(self.at_once, _PILOT_UNITS))
+            pair = [
+                self._unit_means(walk(orders)) for walk in (self._walks[-1], self._position_means)
+            ]
+            alone, means = (float(each.var(axis=0).sum()) for each in pair)
+            self._is_by_position[:] = _POSITION_COST * means < alone
         if len(self._walks) > 1:
             orders = self._orders(_PILOT, self.at_once)
             values = [self._unit_means(walk(orders)) for walk in self._walks]
@@ -279,6 +305,9 @@ class Control:
     def _units(self, level: int, first: int) -> Floats:
         """Return units of a game, less the next one times its slope."""
         orders = self._orders(FIRST_UNIT + level * _APART + first, self.at_once)
+        is_last = level + 1 == len(self._walks)
+        if is_last and self._is_by_position and self._position_means is not None:
+            return self._unit_means(self._position_means(orders))
         values = self._walks[level](orders)
         if level + 1 < len(self._walks) and self._slopes[level]:
             values = values - self._slopes[level] * self._walks[level + 1](orders)

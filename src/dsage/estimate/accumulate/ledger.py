@@ -9,6 +9,7 @@ import numpy as np
 
 from dsage._files import Arrays
 from dsage.games.base import Floats, Mask, Rows
+from dsage.samplers.checks import Ints
 
 MAX_BYTES = 2**26
 """Memory of a ledger."""
@@ -104,14 +105,15 @@ class Ledger:
         self._sums[term, rows][:, at] += mean
         self._squares[term, rows][:, at] += mean * mean
 
-    def _by_row(self, counts: Floats) -> Floats:
-        """Return counts of shards, (n_shards, n_features), as counts of their rows."""
-        return counts[self._shards]
+    def _by_row(self, counts: Floats, rows: slice | Ints = slice(None)) -> Floats:
+        """Return counts of shards, (n_shards, n_features), as counts of some of their rows."""
+        return counts[self._shards[rows]]
 
     def next_epoch(self) -> None:
         """Treat the noise from now on as independent of the noise before."""
         self._covariance = None
-        self._closed += self._covariances()
+        rows = self._visited_rows()
+        self._closed[:, :, rows] += self._covariances(rows)
         for term in range(len(self._squares)):
             self._squares[term] -= self._explained(term)
         self._replicates[:] = 0.0
@@ -124,7 +126,12 @@ class Ledger:
         explained: Floats = sums * sums / self._by_row(np.maximum(self._epoch_counts[term], 1.0))
         return explained
 
-    def _covariances(self) -> Floats:
+    def _visited_rows(self) -> slice | Ints:
+        """Return the rows of the shards that any unit has visited: of very many, a run sees few."""
+        is_visited: Mask = np.asarray((self._counts > 0).any(axis=(0, 2)))
+        return slice(None) if is_visited.all() else np.flatnonzero(is_visited[self._shards])
+
+    def _covariances(self, rows: slice | Ints) -> Floats:
         """Return the covariances of terms between replicates in the open epoch, by row.
 
         Draws affect some orderings more than others. This interaction varies with the orderings and
@@ -133,15 +140,16 @@ class Ledger:
         ``N (V - Q) / (N - 1)`` is free of it.
         """
         if self._n_replicates == 1:
-            return np.zeros_like(self._closed)
-        off = self._replicates - self._replicates.mean(axis=2, keepdims=True)
+            return np.zeros_like(self._closed[:, :, rows])
+        replicates = self._replicates[:, rows]
+        off = replicates - replicates.mean(axis=2, keepdims=True)
         covariances: Floats = np.einsum("srgf,trgf->strf", off, off) / (self._n_replicates - 1)
         for term, by_shard in enumerate(self._epoch_counts):
-            counts = self._by_row(by_shard)
+            counts = self._by_row(by_shard, rows)
             several = counts > 1
             scale = counts / np.where(several, counts - 1, 1.0)
             own = covariances[term, term]
-            np.copyto(own, scale * (own - self._spread[term]), where=several)
+            np.copyto(own, scale * (own - self._spread[term, rows]), where=several)
         return covariances
 
     def draw_variance(self, terms: Sequence[int]) -> Floats:
@@ -153,20 +161,29 @@ class Ledger:
         return np.maximum(total, 0.0) * (self._n_rows / len(self._shards))
 
     @property
-    def df_draws(self) -> float:
-        """Degrees of freedom of `draw_variance`: rows times epochs times (replicates - 1).
+    def df_draws(self) -> Floats:
+        """Degrees of freedom of `draw_variance` of the first term, for each feature.
 
-        The fewest of any feature.
+        A row has one for each epoch and replicate but one, ``k_r``. As draws change some rows much
+        more than others, the variance has fewer than all rows together: by Satterthwaite's formula
+        ``(sum of V_r)^2 / sum of V_r^2 / k_r`` for rows with variances ``V_r``. The square of an
+        estimated variance is too large by a factor of ``1 + 2 / k_r`` on average.
         """
-        n_epochs = self._by_row(self._counts[0] - self._freedom[0])
-        n_drawn = float(n_epochs.sum(axis=0).min())
-        n_drawn *= self._n_rows / len(self._shards)
-        return max(n_drawn * (self._n_replicates - 1), 1.0)
+        epochs = self._counts[0] - self._freedom[0]
+        own = self._by_row(epochs * (self._n_replicates - 1), self._visited_rows())
+        scale = self._n_rows / len(self._shards)
+        most = np.maximum(own.sum(axis=0) * scale, 1.0)
+        _, _, variances = next(self._pairs([0]))
+        squares = np.divide(variances**2, own + 2.0, out=np.zeros_like(own), where=own > 0)
+        total, squares = np.maximum(variances.sum(axis=0), 0.0), squares.sum(axis=0)
+        found = np.divide(scale * total**2, squares, out=most.copy(), where=squares > 0)
+        df: Floats = np.clip(found, 1.0, most)
+        return df
 
     @property
     def n_epochs(self) -> float:
         """Number of epochs that a row was evaluated in, on average over rows that were."""
-        n_epochs = self._by_row(self._counts[0] - self._freedom[0]).max(axis=1)
+        n_epochs = (self._counts[0] - self._freedom[0]).max(axis=1)[self._shards]
         n_epochs = n_epochs[n_epochs > 0]
         return float(n_epochs.mean()) if len(n_epochs) else 0.0
 
@@ -193,7 +210,8 @@ class Ledger:
         weights = self._weights[visited]
         rows -= np.outer(weights - 1.0, rows.sum(axis=0) / max(weights.sum(), 1e-300))
         spread_of_rows = rows.var(axis=0, ddof=1)
-        drawn = sum(covariance[visited].mean(axis=0) for *_, covariance in self._pairs(terms))
+        among = visited[self._visited_rows()]
+        drawn = sum(covariance[among].mean(axis=0) for *_, covariance in self._pairs(terms))
         left: Floats = np.maximum(spread_of_rows - noise - drawn, 0.0)
         return left / self._n_rows
 
@@ -205,17 +223,20 @@ class Ledger:
         return max(share * self._n_rows - 1.0, 1.0)
 
     def _pairs(self, terms: Sequence[int]) -> Iterator[tuple[int, int, Floats]]:
-        """Yield pairs of terms with their covariances from draws, by row."""
+        """Yield pairs of terms with their covariances from draws, by visited row."""
+        rows = self._visited_rows()
         if self._covariance is None:
-            self._covariance = (self._closed + self._covariances()) / self._n_replicates
+            closed = self._closed[:, :, rows]
+            self._covariance = (closed + self._covariances(rows)) / self._n_replicates
         for s in terms:
             for t in terms:
                 both = self._counts[s] * self._counts[t]
-                both = self._by_row(np.where(both > 0, both, np.inf))
+                both = self._by_row(np.where(both > 0, both, np.inf), rows)
                 yield s, t, self._covariance[s, t] / both
 
     def _n_used(self, term: int) -> Floats:
         """Return the number of rows a term used for each feature, from the tracked rows."""
-        is_used = self._by_row(self._counts[term]) > 0
-        n_used: Floats = np.maximum(is_used.mean(axis=0) * self._n_rows, 1.0)
+        n_rows = np.bincount(self._shards, minlength=self._counts.shape[1])
+        share = n_rows @ (self._counts[term] > 0) / len(self._shards)
+        n_used: Floats = np.maximum(share * self._n_rows, 1.0)
         return n_used

@@ -15,7 +15,7 @@ from dsage.estimate.plan import Plan
 from dsage.estimate.running.fingerprint import Fingerprint, fingerprint
 from dsage.estimate.running.lock import FileLock
 
-_FORMAT = 6
+_FORMAT = 7
 # Largest share of the time that is spent writing.
 _SHARE = 0.05
 # Prefixes of the names of arrays in a state that grow during a run.

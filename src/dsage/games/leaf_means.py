@@ -50,7 +50,8 @@ class LeafMeans(ExactMeans):
 
     def __init__(self, leaves: Leaves, background: Floats, matrix: Floats) -> None:
         self._leaves = leaves
-        self._unmet: Bits = leaves.all_bits ^ leaves.met(matrix)
+        # By row, as units of an estimate have rows of their own.
+        self._unmet: Bits = np.ascontiguousarray((leaves.all_bits ^ leaves.met(matrix)).T)
         self._n_background = len(background)
         exponents = np.frexp(np.abs(leaves.values).max(axis=0, initial=0.0))[1]
         n_bits = _BITS - math.ceil(math.log2(len(leaves.values) + 1))
@@ -66,8 +67,8 @@ class LeafMeans(ExactMeans):
             bits: Bits = (np.uint64(1) << slots.astype(np.uint64)).astype(met.dtype)
             self._places.append(places)
             self._bits.append(bits)
-            self._meeting.append(_pack(met[:, places] & bits != 0))
-        self._everyone = _pack(np.ones((len(background), 1), dtype=np.bool_))
+            self._meeting.append(_pack(met[places] & bits[:, None] != 0))
+        self._everyone = _pack(np.ones((1, len(background)), dtype=np.bool_))
         most = max(map(len, self._places), default=1)
         self._rows_at_once = max(1, _PAIRS_AT_ONCE // max(most, 1))
 
@@ -143,11 +144,11 @@ class LeafMeans(ExactMeans):
 
 
 def _pack(which: Mask) -> Words:
-    """Return columns (n_rows, n_columns) of bits as integers (n_columns, n_words)."""
-    packed = np.packbits(which, axis=0)
-    n_bytes = -(-max(len(packed), 1) // 8) * 8
-    padded = np.zeros((which.shape[1], n_bytes), dtype=np.uint8)
-    padded[:, : len(packed)] = packed.T
+    """Return rows (n_rows, n_columns) of bits as integers (n_rows, n_words)."""
+    packed = np.packbits(which, axis=1)
+    n_bytes = -(-packed.shape[1] // 8) * 8
+    padded = np.zeros((len(packed), n_bytes), dtype=np.uint8)
+    padded[:, : packed.shape[1]] = packed
     return padded.view(np.uint64)
 
 

@@ -139,6 +139,11 @@ class Expected(Game):
         return self._affine is None and not has_cheap
 
     @property
+    def cost_of_means(self) -> float:
+        """The cost of the mean prediction for a row, see `ExactMeans`; 0 if it is not known."""
+        return 0.0 if self._exact is None else self._exact.cost
+
+    @property
     def is_affine(self) -> bool:
         """Whether predictions are computed by an affine map at conditional means."""
         return self._affine is not None

@@ -161,7 +161,7 @@ class SumScores(Scores):
             means = np.exp(own) * np.exp(other).mean(axis=2, keepdims=True)
         elif self.link == "logistic":
             factors = [np.exp(-np.clip(each[:, 0], -_FARTHEST, _FARTHEST)) for each in (own, other)]
-            first = np.empty(factors[0].shape)
+            first: Floats = np.empty_like(factors[0])
             for some in _portions(len(first), first.shape[1] * other.shape[2]):
                 pairs = factors[0][some, :, None] * factors[1][some, None, :]
                 pairs += 1.0
@@ -171,7 +171,7 @@ class SumScores(Scores):
             means = np.stack([1.0 - first, first], axis=1)
         else:
             mine, rest = (np.exp(np.clip(each, -_FARTHEST, _FARTHEST)) for each in (own, other))
-            means = np.empty(mine.shape)
+            means = np.empty_like(mine)
             for some in _portions(len(means), means.shape[2] * rest.shape[2]):
                 pairs = rest[some].swapaxes(1, 2) @ mine[some]
                 np.divide(1.0 / pairs.shape[1], pairs, out=pairs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -134,10 +135,10 @@ class TreeScores(Scores):
             after = before & self._tables[feature].take(x[feature], axis=1)
             own[leaves] = after
             n, mine = len(leaves), np.concatenate([after, before]).astype(np.float64)
-            for score, some in zip(sums, self._parts[feature], strict=True):
+            for score, some in enumerate(self._parts[feature]):
                 if some.start < some.stop:
                     both = np.r_[some, some.start + n : some.stop + n]
-                    score += mine[both].T @ change[both]
+                    sums[score] += mine[both].T @ change[both]
             yield self._scale(sums)
 
     def _scale(self, sums: Floats) -> Floats:
@@ -150,7 +151,7 @@ class TreeScores(Scores):
 def _slices(scores: npt.NDArray[np.intp], n_scores: int) -> list[slice]:
     """Return the parts of sorted numbers of scores that belong to each."""
     ends = np.searchsorted(scores, np.arange(n_scores + 1)).tolist()
-    return [slice(start, stop) for start, stop in zip(ends[:-1], ends[1:], strict=True)]
+    return [slice(start, stop) for start, stop in pairwise(ends)]
 
 
 def _tabulate(intervals: list[tuple[float, float, Any]]) -> tuple[Floats, Mask]:

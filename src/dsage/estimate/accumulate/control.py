@@ -22,8 +22,8 @@ FIRST_UNIT = 1 << 41
 # Orderings that are added at a time, as few as their matrices are large so that the clock is looked
 # at; and units from which their variance is trusted.
 _AT_ONCE, _CELLS_AT_ONCE, _TRUSTED = 128, 1 << 19, 16
-# With many columns, fewer units are enough if all they add is little, as their variances are summed;
-# and the cost of the orderings that are added at a time, which are few if they are dear.
+# With many columns fewer units are enough, if what they add is little, as variances are summed. And
+# the cost of the orderings that are added at a time, which are few if they are dear.
 _TRUSTED_VALUES, _LEAST_TRUSTED, _COST_AT_ONCE = 128, 4, 1 << 20
 MOST_COALITIONS = 1 << 16
 """Most coalitions of a cheap game that are evaluated to average over all orderings."""

@@ -40,6 +40,8 @@ _UNIT_ROWS = 64
 # A first level is worth its time if it takes less than this share of the square root of the
 # variance times the time: some is spent on fitting it.
 _WORTH = 0.9
+# Up to so many features, a first level has balanced orderings, which are worth so many others.
+_FEW_FEATURES, _BALANCED = 32, 3.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +132,8 @@ def _saves(level: ScoreGame, share: float, game: Expected) -> bool:
     if cost == 0.0:
         return True
     ratio = level.cost_of_prefix / cost
+    if len(level.feature_names) <= _FEW_FEATURES:
+        ratio /= _BALANCED
     return math.sqrt(share) + math.sqrt((1.0 - share) * ratio) < _WORTH
 
 

@@ -24,8 +24,9 @@ MOST_LEAVES = 64
 """Leaves of a tree are the bits of an integer."""
 # Leaves of a tree that is put together from several with few leaves.
 _MOST_TOGETHER = 32
-# A row takes about (bytes of a mask + this / trees) / this share of a descent per feature and tree.
-_BYTES_OF_BINS, _MOST_BYTES_A_TREE = 1000.0, 750.0
+# A row reads a mask of every tree for each feature, and finding the place of its value takes as long
+# as reading so many bytes. A descent through a tree takes as long as about so many bytes.
+_BYTES_OF_PLACE, _BYTES_OF_DESCENT = 1000.0, 750.0
 # Memory of the tables.
 _MOST_BYTES = 1 << 25
 # Masks that are held at a time, and the least number of rows: with fewer, calls take longer.
@@ -111,7 +112,7 @@ class TreeMasks:
         if n_leaves > MOST_LEAVES or ensemble.link not in _LINKS:
             return False
         size = max(n_leaves, _MOST_TOGETHER) / 8
-        is_cheap = n_features * (size + _BYTES_OF_BINS / n_trees) <= _MOST_BYTES_A_TREE
+        is_cheap = n_features * (size + _BYTES_OF_PLACE / n_trees) <= _BYTES_OF_DESCENT
         return is_cheap and size * n_trees * (len(splits) + 2 * n_features) <= _MOST_BYTES
 
     def predict(self, draws: Floats) -> Floats:

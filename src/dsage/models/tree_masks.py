@@ -24,8 +24,8 @@ MOST_LEAVES = 64
 """Leaves of a tree are the bits of an integer."""
 # Leaves of a tree that is put together from several with few leaves.
 _MOST_TOGETHER = 32
-# A row reads a mask of every tree for each feature, and to find the place of its value takes as long
-# as to read so many bytes. A descent through a tree takes as long as about so many bytes.
+# A row reads a mask of every tree for each feature; to find the place of its value takes as long as
+# to read so many bytes, and so does a descent through a tree.
 _BYTES_OF_PLACE, _BYTES_OF_DESCENT = 1000.0, 750.0
 # Memory of the tables.
 _MOST_BYTES = 1 << 25

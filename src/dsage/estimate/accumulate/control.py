@@ -220,7 +220,8 @@ class Control:
             variances = self._variances[:, at].sum(axis=1)
             gains = self._factors**2 * variances / self._counts / self._costs
             seconds = SECONDS_A_COST * self._orderings.batch_size
-            if self._counts.min() >= _TRUSTED and gains.max() <= rate * seconds:
+            n_trusted = min(2 * self._n_trusted, _TRUSTED)
+            if self._counts.min() >= n_trusted and gains.max() <= rate * seconds:
                 break
             self._add(int(np.argmax(gains)))
         return True

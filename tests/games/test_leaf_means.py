@@ -1,13 +1,17 @@
 import itertools
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from lightgbm import LGBMRegressor
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 from dsage import explain
-from dsage.games import LossGame
+from dsage.data.layout import Layout
+from dsage.games import LossGame, leaf_means
 from dsage.games.leaf_means import LeafMeans
+from dsage.models import as_model
 from dsage.samplers import Gaussian, Marginal
 
 N_FEATURES = 4
@@ -107,3 +111,50 @@ def test_exact_marginal_values_agree_with_drawn_ones():
     drawn = explain(model.predict, X[:30], y[:30], X[80:], y[80:], **options, tolerance=0.05)
     assert exact.se.max() == 0.0
     assert np.all(np.abs(exact.values - drawn.values) <= 4 * drawn.se)
+
+
+def means_of(n_background, *, with_gaps=False):
+    """The means of a boosted model over rows of which some lack values."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(300, N_FEATURES))
+    y = X[:, 0] * X[:, 1] + np.abs(X[:, 2])
+    if with_gaps:
+        X[rng.random(X.shape) < 0.2] = np.nan
+    model = LGBMRegressor(n_estimators=10, min_child_samples=5, verbose=-1, n_jobs=1).fit(X, y)
+    leaves = as_model(model, "squared_error").leaves(Layout.of(X), X)
+    background, matrix = X[:n_background], X[200:]
+    return model, LeafMeans(leaves, background, matrix), background, matrix
+
+
+@pytest.mark.parametrize("with_gaps", [False, True])
+@pytest.mark.parametrize("n_background", [1, 63, 64, 65, 130])
+def test_means_along_an_ordering_are_those_of_its_coalitions(n_background, with_gaps):
+    model, means, background, matrix = means_of(n_background, with_gaps=with_gaps)
+    order, rows = np.array([2, 0, 3, 1]), np.array([7, 3, 50, 99])
+    along = means.path_means(order, rows)
+    known = np.tril(np.ones((N_FEATURES, N_FEATURES), dtype=bool), -1)[:, np.argsort(order)]
+    assert np.array_equal(along, means.means(known, rows))
+    mixed = np.where(known[:, None, None], matrix[rows][:, None], background)
+    predicted = model.predict(mixed.reshape(-1, N_FEATURES)).reshape(mixed.shape[:3])
+    np.testing.assert_allclose(along[..., 0], predicted.mean(axis=2), atol=1e-12)
+
+
+@pytest.mark.parametrize("most", [1, 1000])
+def test_means_do_not_depend_on_portions_of_rows(most, monkeypatch):
+    order, rows = np.array([2, 0, 3, 1]), np.arange(40)
+    whole = means_of(50)[1].path_means(order, rows)
+    monkeypatch.setattr(leaf_means, "_PAIRS_AT_ONCE", most)
+    means = means_of(50)[1]
+    assert np.array_equal(means.path_means(order, rows), whole)
+    alone = [means.path_means(order, rows[at : at + 1]) for at in range(40)]
+    assert np.array_equal(np.concatenate(alone, axis=1), whole)
+
+
+def test_leaves_with_huge_and_tiny_values_are_summed():
+    _, means, background, matrix = means_of(20)
+    order, rows = np.array([2, 0, 3, 1]), np.arange(40)
+    usual = means.path_means(order, rows) - means._leaves.intercept
+    for factor in (1e200, 1e-200):
+        scaled = replace(means._leaves, values=factor * means._leaves.values)
+        found = LeafMeans(scaled, background, matrix).path_means(order, rows)
+        np.testing.assert_allclose((found - scaled.intercept) / factor, usual, atol=1e-12)

@@ -167,9 +167,11 @@ def test_drawn_paths_evaluate_what_is_needed():
     np.testing.assert_array_equal(some[needed], whole[needed])
 
 
-def test_only_a_gaussian_sampler_has_paths():
+def test_a_marginal_sampler_draws_no_paths():
     assert OutputGame(FOREST, SAMPLER, X).has_paths
-    game = OutputGame(FOREST, MARGINAL, X)
+    # The means of the trees themselves are known along orderings.
+    assert OutputGame(FOREST, MARGINAL, X).has_paths
+    game = OutputGame(bent, MARGINAL, X)
     assert not game.has_paths
     with pytest.raises(TypeError, match="draws along orderings; got 'Marginal'"):
         game.path_risks(ORDERS, ROWS, 0, ALL)

@@ -16,9 +16,9 @@ from dsage import explain, explain_rows
 from dsage._random import Streams
 from dsage.data.layout import Layout
 from dsage.estimate import as_stopping, run
-from dsage.games import LossGame, OutputGame
+from dsage.games import LossGame, OutputGame, first_level
 from dsage.games.score_draws import ScoreDraws
-from dsage.games.score_game import ScoreGame
+from dsage.games.score_game import ScoreGame, count_rows
 from dsage.games.score_means import ScoreMeans
 from dsage.models import as_model
 from dsage.samplers import Marginal
@@ -95,6 +95,8 @@ def test_rows_are_treated_in_portions(n_background, sizes):
     seen = []
 
     class Scores:
+        n_scores = n_steps = 1
+
         def encode(self, rows):
             return rows
 
@@ -255,3 +257,24 @@ def test_very_many_columns_have_no_first_level_on_the_scale_of_a_link():
         some = wide[:, :n_columns]
         game = LossGame(model, Marginal().fit(some), some, labels, **options)
         assert (game.first_level() is None) == (n_columns == 241)
+
+
+@pytest.mark.parametrize(
+    ("share", "ratio", "saves"),
+    [(0.1, 0.0, True), (0.1, 0.3, True), (0.1, 1.0, False), (0.64, 0.3, False), (0.9, 0.0, False)],
+)
+def test_a_first_level_must_be_worth_its_time(share, ratio, saves):
+    level = SimpleNamespace(cost_of_prefix=3.0 * ratio * 64 * 50, feature_names=["a"])
+    game = SimpleNamespace(cost_of_means=50.0, n_rows=100)
+    assert first_level._saves(level, share, game) is saves
+    # Without balanced orderings it must be three times as cheap.
+    level = SimpleNamespace(cost_of_prefix=ratio * 64 * 50, feature_names=["a"] * 33)
+    assert first_level._saves(level, share, game) is saves
+    assert first_level._saves(level, share, SimpleNamespace(cost_of_means=0.0, n_rows=100))
+
+
+def test_scores_are_fitted_to_as_many_rows_as_they_need():
+    numbers, classes = np.zeros(20, dtype=np.intp), np.full(200, 3)
+    assert count_rows(numbers[:2]) == 1024
+    assert count_rows(numbers) == 32 * 80
+    assert count_rows(np.concatenate([numbers, classes])) == 32 * 240

@@ -92,6 +92,19 @@ def test_means_of_boosted_classes_are_those_of_predictions(name, n_classes, with
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
+def test_scores_of_trees_are_sums_that_are_exact(n_classes):
+    X, y = rows(n_classes)
+    scores = scores_of(TREES["HistGradientBoosting"]().fit(X, y), X)
+    order, x, b = np.array([3, 0, 4, 1, 2]), scores.encode(X[:12]), scores.encode(X[50:80])
+    along = scores.path_means(order, x, b)
+    for length, found in enumerate(along):
+        known = np.isin(np.arange(N_FEATURES), order[:length])
+        assert np.array_equal(found, scores.means(known, x, b))
+    alone = [scores.path_means(order, x[:, [at]], b) for at in range(12)]
+    assert np.array_equal(np.concatenate(alone, axis=1), along)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("name", LINEAR)
 def test_means_of_linear_classifiers_are_those_of_predictions(name, n_classes):
     X, y = rows(n_classes)

@@ -29,7 +29,8 @@ _FIRST_UNITS = 8
 _FEWEST_UNITS = 2
 # Largest variance of the first level, as a share of the variance of the other terms.
 _CONTROL_SHARE = 0.2
-# Number of features up to which the first level is so cheap that this is precise enough.
+# Number of features up to which the first level is so cheap, next to draws, that it is always made
+# so precise.
 _FEW_FEATURES = 32
 # Largest share of the evaluations for an audit that is not part of the estimate, after its first
 # units.
@@ -374,7 +375,8 @@ class Estimation:
         bound = _CONTROL_SHARE * rest / slope**2
         n_main = totals.tallies[0].n_units
         rate = 0.0
-        if len(self.plan.names) > _FEW_FEATURES or not wanted.all():
+        is_cheap = len(self.plan.names) <= _FEW_FEATURES and self.plan.is_drawn
+        if not (is_cheap and wanted.all()):
             seconds = self.plan.seconds_a_unit * min(2.0 * float(wanted.mean()), 1.0)
             rate = rest / slope**2 / n_main / seconds
         # Some of it may have been computed alongside other processes, with one thread.

@@ -17,10 +17,13 @@ class ExactMeans(ABC):
         Whether all prefixes of an ordering together take less time than one by one.
     has_cheap_rows : bool
         Whether rows cost less than orderings.
+    cost : float
+        The cost of one more known feature of a row, in exponentials or so; 0 if it is not known.
     """
 
     has_paths: bool = False
     has_cheap_rows: bool = False
+    cost: float = 0.0
 
     @abstractmethod
     def means(self, known: Mask, rows: Rows) -> Floats:

@@ -26,6 +26,7 @@ from dsage.games.prefixes import Control, ask_prefixes, draw_prefixes, expect_pr
 from dsage.games.received import expected_output, given, received
 from dsage.games.row_control import RowControl
 from dsage.models.affine import Affine
+from dsage.models.tree_masks import TreeMasks
 from dsage.samplers.base import Sampler, check_sampler
 from dsage.samplers.interface import Prefixes
 from dsage.samplers.noise import Noise
@@ -40,6 +41,9 @@ _PREDICTED_BYTES = 2**25
 _COPIED_BYTES = 2**26
 N_MEAN = 1 << 12
 """Draws for the mean prediction, which is the same for all rows."""
+# Predictions for all prefixes of an ordering of all rows and its reverse from which on trees are
+# read from the model: reading them takes as long as it predicts some thousand rows.
+_MANY_DRAWS = 1 << 15
 # The epoch of their noise, which no estimate reaches.
 _MEAN_EPOCH = 1 << 40
 
@@ -112,6 +116,7 @@ class Expected(Game):
             self._device = device_means(*given, self._max_bytes, is_usable=is_usable)
         if self._device is not None:
             self.pairs_at_once = self._device.pairs_at_once
+        self._trees = self._find_trees()
         is_able = self.is_drawn or (self._affine is not None and sampler.has_factors)
         self.has_paths = sampler.has_orderings and is_usable and is_able
         if self._exact is not None:
@@ -134,6 +139,11 @@ class Expected(Game):
         return self._affine is None and not has_cheap
 
     @property
+    def cost_of_means(self) -> float:
+        """The cost of the mean prediction for a row, see `ExactMeans`; 0 if it is not known."""
+        return 0.0 if self._exact is None else self._exact.cost
+
+    @property
     def is_affine(self) -> bool:
         """Whether predictions are computed by an affine map at conditional means."""
         return self._affine is not None
@@ -152,6 +162,16 @@ class Expected(Game):
             return None, None
         found = find_normal_means(self._scores, sampler, matrix)
         return (None, found) if isinstance(found, NormalDraws) else (found, None)
+
+    def _find_trees(self) -> TreeMasks | None:
+        """Return trees that predict draws faster than the model does, if there will be many."""
+        is_asked = self.is_drawn and self._normal is None and self._device is None
+        n_draws = 2 * self.matrix.size * self.noise.n_replicates * self.noise.n_draws
+        if not is_asked or self._scores is not None or n_draws < _MANY_DRAWS:
+            return None
+        if self.layout.names != self._frames.names:
+            return None
+        return self.model.tree_masks(self._frames, self.matrix)
 
     @property
     def may_be_copied(self) -> bool:  # type: ignore[override]
@@ -351,7 +371,8 @@ class Expected(Game):
                 chunks = [lengths[first : first + n_coalitions] for first in starts]
                 ordering = self._ordering(order)
                 drawn = draw_prefixes(ordering, X, scores, chunks, self._control, outputs)
-                found = ask_prefixes(drawn, chunks, self._ask, is_direct=self._is_direct)
+                is_direct = self._is_direct or self._trees is not None
+                found = ask_prefixes(drawn, chunks, self._ask, is_direct=is_direct)
                 for at, (predicted, noise) in zip(chunks, found, strict=True):
                     yield number, self._take_noise(at, here, predicted, noise)
 
@@ -446,6 +467,8 @@ class Expected(Game):
         self._n_predicted += math.prod(draws.shape[:3])
         if self._scores is not None and self._is_direct:
             predicted = self._scores.predict(draws)
+        elif self._trees is not None:
+            predicted = self._trees.predict(draws)
         else:
             flat = draws.reshape(-1, draws.shape[-1])
             # Nothing reads these draws again, so the model need not get a copy.

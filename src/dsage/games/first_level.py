@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -17,7 +18,7 @@ from dsage.games.linear import LinearPredictor
 from dsage.games.link_game import LinkGame
 from dsage.games.links import Link
 from dsage.games.moment import MomentGame
-from dsage.games.score_game import ScoreGame, fit_scores
+from dsage.games.score_game import ScoreGame, count_rows, fit_scores
 from dsage.samplers.checks import Ints
 
 N_DRAWN = 1 << 13
@@ -36,6 +37,11 @@ _MOST_WORK = 1 << 26
 # unit of the run.
 _PILOT_ORDERINGS, _PILOT_ROWS, _PILOT_EPOCH, _BETTER, _CLEARLY = 6, 16, 1 << 20, 0.9, 0.7
 _UNIT_ROWS = 64
+# A first level is worth its time if it takes less than this share of the square root of the
+# variance times the time: some is spent on fitting it.
+_WORTH = 0.9
+# Up to so many features, a first level has balanced orderings, which are worth so many others.
+_FEW_FEATURES, _BALANCED = 32, 3.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,14 +112,29 @@ def _find_score_game(game: Expected, weights: Floats, linked: LinkedLoss) -> Gam
     fits = ScoreGame.fits(game.n_rows, len(game.feature_names), n_outputs)
     if background is None or not fits:
         return None
-    rows, predicted = game.mix_rows(background, N_DRAWN)
+    rows, predicted = game.mix_rows(background, min(N_DRAWN, count_rows(game.layout.n_categories)))
     scores = fit_scores(link, rows, predicted, game.layout.n_categories)
     if scores is None:
         return None
     given = linked.losses, game.feature_names, weights
     found = ScoreGame(scores, background, game.matrix, *given)
     (share,) = _shares_left(game, (found,), by_row=False)
-    return found if share < _CLEARLY else None
+    return found if share < _CLEARLY and _saves(found, share, game) else None
+
+
+def _saves(level: ScoreGame, share: float, game: Expected) -> bool:
+    """Return whether a first level that leaves a share of the variance is worth its time.
+
+    The best number of its orderings makes the variance times the time of all orderings
+    ``(sqrt(share * cost) + sqrt((1 - share) * own cost))^2``; without it, they are 1 and the cost.
+    """
+    cost = game.cost_of_means * min(game.n_rows, _UNIT_ROWS)
+    if cost == 0.0:
+        return True
+    ratio = level.cost_of_prefix / cost
+    if len(level.feature_names) <= _FEW_FEATURES:
+        ratio /= _BALANCED
+    return math.sqrt(share) + math.sqrt((1.0 - share) * ratio) < _WORTH
 
 
 def _find_link_game(

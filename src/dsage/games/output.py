@@ -23,6 +23,7 @@ from dsage.models.losses import gives_classes
 from dsage.models.model import Model, as_model
 from dsage.models.scores import AffineScores
 from dsage.models.torch_module import TorchPredictor
+from dsage.models.tree_masks import TreeMasks
 from dsage.samplers.base import Sampler
 
 
@@ -187,6 +188,13 @@ class _OneOutput:
         if scores is None or scores.link == "exp":
             return scores
         return scores.pick(self._column(max(scores.n_scores, 2)))
+
+    def tree_masks(self, layout: Layout, X: Floats) -> TreeMasks | None:
+        """Return small trees that give the output, in a form that predicts faster."""
+        masks = self._model.tree_masks(layout, X)
+        if masks is None or masks.n_outputs == 1:
+            return None if self._is_first_of_two else masks
+        return masks.pick(self._column(masks.n_outputs))
 
     def affine_scores(self, layout: Layout, X: Floats) -> AffineScores | None:
         """Return affine scores that give the output; None for other models."""

@@ -11,6 +11,7 @@ from dsage.models.leaves import Leaves
 from dsage.models.link_scores import Scores
 from dsage.models.scores import AffineScores
 from dsage.models.torch_module import TorchPredictor
+from dsage.models.tree_masks import TreeMasks
 
 
 class Predictor(Protocol):
@@ -42,6 +43,9 @@ class Predictor(Protocol):
 
     def scores(self, layout: Layout, X: Floats) -> Scores | None:
         """Return scores of whose sums the model predicts a link; None for other models."""
+
+    def tree_masks(self, layout: Layout, X: Floats) -> TreeMasks | None:
+        """Return small trees in a form that predicts faster; None for other models."""
 
     def affine_scores(self, layout: Layout, X: Floats) -> AffineScores | None:
         """Return the affine functions behind a model with a link; None for other models."""

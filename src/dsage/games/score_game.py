@@ -15,9 +15,11 @@ from dsage.models.link_scores import SumScores, invert_link
 # Number of training rows that represent all: spread evenly over their scores.
 _N_POINTS = 16
 # Cost of a pair of an evaluation row and such a point per score, see `Game.cost`.
-_COST_OF_A_PAIR = 0.05
+_COST_OF_A_PAIR = 0.02
 # Functions of a number, and columns in total: more would take longer than they save.
 _N_FUNCTIONS, _MOST_COLUMNS = (4, 3, 2, 1), 240
+# Mixed rows to which scores are fitted, for each function of a feature, and in total.
+_ROWS_PER_COLUMN, _FEWEST_ROWS = 32, 1024
 # Memory of the terms of all rows.
 _MOST_BYTES = 2**26
 # Probabilities below this count as this on the scale of the link.
@@ -90,8 +92,9 @@ class ScoreGame(Game):
         self._points = _choose_points(scores.encode(background))
         everything = np.ones((1, len(feature_names)), dtype=np.bool_)
         self._full = self.risks(everything, np.arange(self.n_rows))[0, :, 0]
-        pairs = self.n_rows * self._points.shape[2] * len(feature_names)
-        self.cost = _COST_OF_A_PAIR * pairs * scores.n_scores
+        # Exponentials or so of a prefix of an ordering.
+        self.cost_of_prefix = float(self.n_rows * self._points.shape[2] * scores.n_scores)
+        self.cost = _COST_OF_A_PAIR * self.cost_of_prefix * len(feature_names)
 
     @staticmethod
     def fits(n_rows: int, n_features: int, n_scores: int) -> bool:
@@ -101,7 +104,7 @@ class ScoreGame(Game):
     def risks(self, known: Mask, rows: Rows, epoch: int = 0) -> Floats:  # noqa: ARG002
         """Return the risks of coalitions; see :class:`Game`."""
         terms = self._terms[:, :, rows]
-        means = np.stack([self._scores.means(each, terms, self._points) for each in known])
+        means = self._scores.means_of_all(known, terms, self._points)
         return self._losses_of(means, rows)[:, :, None]
 
     def path_risks(self, orders: Orders, rows: Rows, epoch: int, needed: Mask) -> Floats:  # noqa: ARG002
@@ -124,6 +127,12 @@ class ScoreGame(Game):
     def _losses_of(self, means: Floats, rows: Rows) -> Floats:
         """Return the losses (n, n_rows) of mean outputs (n, n_rows, n_outputs)."""
         return self._losses(means[..., 0] if means.shape[-1] == 1 else means, rows)
+
+
+def count_rows(n_categories: npt.NDArray[np.intp]) -> int:
+    """Return the number of mixed rows that determine additive scores."""
+    n_columns = int(np.where(n_categories > 0, n_categories, _N_FUNCTIONS[0]).sum())
+    return max(_FEWEST_ROWS, _ROWS_PER_COLUMN * min(n_columns, _MOST_COLUMNS))
 
 
 def fit_scores(

@@ -37,6 +37,7 @@ class ScoreMeans(ExactMeans):
     def __init__(self, scores: Scores, background: Floats, matrix: Floats) -> None:
         self._scores, self._matrix = scores, matrix
         self._background = scores.encode(background)
+        self.cost = len(background) * (scores.n_scores + scores.n_steps)
         self._n_at_once = max(1, _PAIRS_AT_ONCE // len(background))
 
     @staticmethod

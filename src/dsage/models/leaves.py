@@ -68,19 +68,24 @@ class Leaves:
         return int(self.feature.shape[1])
 
     def met(self, X: Floats) -> Bits:
-        """Return the conditions that rows meet, (n_rows, n_leaves): bit k for feature k of a leaf.
+        """Return the conditions that rows meet, (n_leaves, n_rows): bit k for feature k of a leaf.
 
         Bits of features that a leaf does not have are set.
         """
         rows = X.astype(np.float32).astype(np.float64) if self.is_single else X
-        found = np.zeros((len(X), len(self.feature)), dtype=self._type)
+        columns = np.ascontiguousarray(rows.T)
+        are_missing = np.isnan(columns)
+        has_missing = bool(are_missing.any())
+        found = np.full((len(self.feature), len(X)), self.all_bits)
         for k in range(self.n_bits):
-            feature = self.feature[:, k]
-            x = rows[:, feature]
-            is_met = (x > self.low[:, k]) & (x <= self.high[:, k])
-            is_met |= np.isnan(x) & self.takes_missing[:, k]
-            is_met |= feature < 0
-            found |= is_met.astype(self._type) << self._type(k)
+            places = np.flatnonzero(self.feature[:, k] >= 0)
+            feature = self.feature[places, k]
+            x = columns[feature]
+            is_met = x > self.low[places, k, None]
+            is_met &= x <= self.high[places, k, None]
+            if has_missing:
+                is_met |= are_missing[feature] & self.takes_missing[places, k, None]
+            found[places] ^= np.where(is_met, self._type(0), self._type(1) << self._type(k))
         return found
 
     def known_bits(self, known: npt.NDArray[np.bool_]) -> Bits:
@@ -103,7 +108,7 @@ class Leaves:
     def predict(self, X: Floats) -> Floats:
         """Return the predictions (n_rows, n_outputs)."""
         is_reached = self.met(X) == self.all_bits
-        predicted: Floats = self.intercept + is_reached @ self.values
+        predicted: Floats = self.intercept + is_reached.T @ self.values
         return predicted
 
     @property
@@ -143,9 +148,11 @@ def find_leaves(
         return None
     # Boosting starts from a constant.
     shift = own - leaves.predict(points)
-    exact = replace(leaves, intercept=leaves.intercept + np.median(shift, axis=0))
+    constant = np.median(shift, axis=0)
     size = np.abs(own).max() + np.ptp(own)
-    return exact if np.abs(own - exact.predict(points)).max() <= TOLERANCE * size else None
+    if np.abs(shift - constant).max() > TOLERANCE * size:
+        return None
+    return replace(leaves, intercept=leaves.intercept + constant)
 
 
 def mix_rows(X: Floats) -> Floats:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -19,6 +20,8 @@ Rows = npt.NDArray[np.intp]
 
 # Products of the exponentials of two such scores are numbers.
 _FARTHEST = 350.0
+# Pairs of rows that are treated at a time.
+_PAIRS_AT_ONCE = 1 << 15
 
 
 def apply_link(link: str, scores: Floats) -> Floats:
@@ -98,6 +101,13 @@ class Scores(ABC):
         return means if self.output is None else means[..., [self.output]]
 
 
+def _portions(n: int, n_pairs: int) -> Iterator[slice]:
+    """Yield portions of `n` sets of pairs that stay in the cache."""
+    most = max(1, _PAIRS_AT_ONCE // max(n_pairs, 1))
+    for first in range(0, n, most):
+        yield slice(first, first + most)
+
+
 class SumScores(Scores):
     """Scores that are sums of a term for each feature.
 
@@ -131,6 +141,13 @@ class SumScores(Scores):
         means: Floats = self._means_of(own[None], other[None])[0]
         return means
 
+    def means_of_all(self, known: Mask, x: Floats, b: Floats) -> Floats:
+        """Return the means (n_coalitions, n_x, n_outputs) of several coalitions."""
+        # Not a matrix product, in which the rounding of one would depend on the others.
+        own = np.einsum("nf,fkr->nkr", known.astype(np.float64), x)
+        other = np.einsum("nf,fkb->nkb", (~known).astype(np.float64), b)
+        return self._means_of(own, other + self._intercept[:, None])
+
     def path_means(self, order: Rows, x: Floats, b: Floats) -> Floats:
         """Return the means of all proper prefixes."""
         own = np.zeros((len(order), *x.shape[1:]))
@@ -144,18 +161,21 @@ class SumScores(Scores):
             means = np.exp(own) * np.exp(other).mean(axis=2, keepdims=True)
         elif self.link == "logistic":
             factors = [np.exp(-np.clip(each[:, 0], -_FARTHEST, _FARTHEST)) for each in (own, other)]
-            pairs = factors[0][:, :, None] * factors[1][:, None, :]
-            pairs += 1.0
-            np.divide(1.0 / pairs.shape[2], pairs, out=pairs)
-            # NumPy is slow to sum along an axis of a few entries.
-            first = np.einsum("nrb->nr", pairs)
+            first: Floats = np.empty_like(factors[0])
+            for some in _portions(len(first), first.shape[1] * other.shape[2]):
+                pairs = factors[0][some, :, None] * factors[1][some, None, :]
+                pairs += 1.0
+                np.divide(1.0 / pairs.shape[2], pairs, out=pairs)
+                # NumPy is slow to sum along an axis of a few entries.
+                np.einsum("nrb->nr", pairs, out=first[some])
             means = np.stack([1.0 - first, first], axis=1)
         else:
             mine, rest = (np.exp(np.clip(each, -_FARTHEST, _FARTHEST)) for each in (own, other))
-            # Not a matrix product, in which the rounding of a row depends on the other rows.
-            pairs = np.einsum("nkr,nkb->nrb", mine, rest)
-            np.divide(1.0 / pairs.shape[2], pairs, out=pairs)
-            means = mine * np.einsum("nrb,nkb->nkr", pairs, rest)
+            means = np.empty_like(mine)
+            for some in _portions(len(means), means.shape[2] * rest.shape[2]):
+                pairs = rest[some].swapaxes(1, 2) @ mine[some]
+                np.divide(1.0 / pairs.shape[1], pairs, out=pairs)
+                np.multiply(mine[some], rest[some] @ pairs, out=means[some])
         means = np.moveaxis(means, 1, 2)
         if self.link != "exp":
             far_b = np.abs(other).max(axis=(1, 2)) > _FARTHEST

@@ -31,6 +31,7 @@ from dsage.models.losses.choose import CALIBRATE, as_column, gives_classes
 from dsage.models.origin import file_of, names_file, naming_file
 from dsage.models.scores import AffineScores, find_affine_scores, find_scores
 from dsage.models.torch_module import Probabilities, TorchPredictor, as_predictor
+from dsage.models.tree_masks import TreeMasks, find_tree_masks
 
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
@@ -240,6 +241,16 @@ class Model:
             return None
         with naming_file(self._file):
             return find_scores(self._trees, self.predict, layout, X)
+
+    def tree_masks(self, layout: Layout, X: Floats) -> TreeMasks | None:
+        """Return an ensemble of small trees in a form that predicts faster, verified.
+
+        None for other models, and where that cannot be verified. `X` are encoded rows.
+        """
+        if self._trees is None:
+            return None
+        with naming_file(self._file):
+            return find_tree_masks(self._trees, self.predict, layout, X)
 
     def affine_scores(self, layout: Layout, X: Floats) -> AffineScores | None:
         """Return the scores of a model whose predictions are a link of affine functions.

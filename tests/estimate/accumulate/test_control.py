@@ -404,3 +404,19 @@ def test_means_over_positions_continue_where_they_were_stopped(game):
     rest.refine(0.0, 20)
     assert rest.n_orderings == whole.n_orderings
     np.testing.assert_array_equal(rest.mean, whole.mean)
+
+
+@pytest.mark.parametrize(("cost", "at_once"), [(1.0, 128), (2**14, 64), (2**30, 2)])
+def test_few_orderings_are_added_at_a_time_if_they_are_dear(cost, at_once):
+    orderings = as_orderings("uniform", NAMES, Streams(0))
+    made = Control([lambda orders: orders * 1.0], orderings, len(NAMES), costs=[cost])
+    assert made.at_once == at_once
+
+
+@pytest.mark.parametrize(("n_columns", "n_units"), [(5, 16), (16, 8), (40, 4)])
+def test_with_many_columns_fewer_units_are_enough(n_columns, n_units):
+    names = [f"x{j}" for j in range(n_columns)]
+    orderings = as_orderings("uniform", names, Streams(0))
+    made = Control([lambda orders: orders * 1.0], orderings, n_columns, costs=[2**30])
+    made.refine(1e9, 1)
+    assert made.n_orderings == n_units

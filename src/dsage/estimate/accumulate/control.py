@@ -22,6 +22,9 @@ FIRST_UNIT = 1 << 41
 # Orderings that are added at a time, as few as their matrices are large so that the clock is looked
 # at; and units from which their variance is trusted.
 _AT_ONCE, _CELLS_AT_ONCE, _TRUSTED = 128, 1 << 19, 16
+# With many columns fewer units are enough, if what they add is little, as variances are summed. And
+# the cost of the orderings that are added at a time, which are few if they are dear.
+_TRUSTED_VALUES, _LEAST_TRUSTED, _COST_AT_ONCE = 128, 4, 1 << 20
 MOST_COALITIONS = 1 << 16
 """Most coalitions of a cheap game that are evaluated to average over all orderings."""
 # Offsets of batch numbers: from one game to the next, and for the batches that estimate slopes.
@@ -132,8 +135,10 @@ class Control:
         self.is_exact = mean is not None
         self._exact = mean
         # Units that are added at a time.
-        n_at_once = min(_AT_ONCE, _CELLS_AT_ONCE // n_columns**2)
+        n_dear = int(_COST_AT_ONCE // max(self._costs.max(), 1.0))
+        n_at_once = min(_AT_ONCE, _CELLS_AT_ONCE // n_columns**2, n_dear)
         self.at_once = max(2, n_at_once // orderings.batch_size)
+        self._n_trusted = min(max(_TRUSTED_VALUES // n_columns, _LEAST_TRUSTED), _TRUSTED)
         n_levels = len(self._walks)
         self._counts: npt.NDArray[np.intp] = np.zeros(n_levels, dtype=np.intp)
         self._means: Floats = np.zeros((n_levels, n_columns))
@@ -234,7 +239,8 @@ class Control:
             variances = self._variances[:, at].sum(axis=1)
             gains = self._factors**2 * variances / self._counts / self._costs_now
             seconds = SECONDS_A_COST * self._orderings.batch_size
-            if self._counts.min() >= _TRUSTED and gains.max() <= rate * seconds:
+            n_trusted = min(2 * self._n_trusted, _TRUSTED)
+            if self._counts.min() >= n_trusted and gains.max() <= rate * seconds:
                 break
             self._add(int(np.argmax(gains)))
         return True
@@ -256,7 +262,7 @@ class Control:
 
     def _is_within(self, bound: float, at: slice | Positions) -> bool:
         """Return whether variances sum to at most `bound`, and can be trusted."""
-        return bool(self._counts.min() >= _TRUSTED and self.variance[at].sum() <= bound)
+        return bool(self._counts.min() >= self._n_trusted and self.variance[at].sum() <= bound)
 
     def _begin(self) -> None:
         """Estimate the slopes, from orderings that are not used for the means."""

@@ -166,7 +166,8 @@ class Held:
             made = [scaled, scaled**2] if square and len(np.unique(scaled)) > 2 else [scaled]
         if missing.sum() >= 5:
             made.append(missing.astype(float))
-        return np.column_stack(made)
+        # A constant is independent of everything.
+        return np.column_stack(made) if made else np.zeros((len(values), 1))
 
     def _residuals(self, columns: Floats, known: tuple[int, ...]) -> Floats:
         if not known:

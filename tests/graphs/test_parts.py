@@ -15,8 +15,10 @@ from dsage.graphs import (
     NoSeparation,
     Oracle,
     PartsOracle,
+    random_dag,
     random_linear_gaussian,
 )
+from dsage.graphs.parts import with_whole_values
 from exact_values import LinearGaussianCase
 from given import all_coalitions, dags, graphs
 
@@ -236,3 +238,59 @@ def test_a_vote_reaches_its_boundary_and_what_it_does_not_separate(one, other, s
     # So a feature of several nodes may be asked about.
     pairs = PartsOracle(vote, {"all": names[1:]})
     np.testing.assert_array_equal(pairs.reached(np.array([[False]])), [[expected[0].any()]])
+
+
+def test_a_feature_with_missing_values_does_not_separate_its_causes_from_its_effects():
+    nodes = ["x", "w", "y", "no w"]
+    edges = [("x", "w"), ("w", "y")]
+    known = np.array([[False, True]])
+    plain = Graph(nodes, edges).oracle("y", ["x", "w"])
+    assert plain.separated(known).tolist() == [[True, False]]
+    oracle = Graph(nodes, edges, indicators={"no w": ["w"]}).oracle("y", ["x", "w"])
+    assert oracle.separated(known).tolist() == [[False, False]]
+    assert oracle.boundary(np.array([[True, True]])).tolist() == [[True, True]]
+
+
+def test_an_effect_with_missing_values_still_joins_its_causes():
+    graph = Graph(["x", "w", "y", "no w"], [("x", "w"), ("y", "w")], indicators={"no w": ["w"]})
+    oracle = graph.oracle("y", ["x", "w"])
+    known = np.array([[False, False], [False, True]])
+    assert oracle.separated(known).tolist() == [[True, False], [False, False]]
+
+
+def test_a_complete_feature_separates_beside_one_with_missing_values():
+    edges = [("w", "x"), ("x", "y")]
+    graph = Graph(["x", "w", "y", "no w"], edges, indicators={"no w": ["w"]})
+    oracle = graph.oracle("y", ["x", "w"])
+    assert oracle.separated(np.array([[True, False]])).tolist() == [[False, True]]
+
+
+def test_names_of_whole_values_are_free():
+    names = ["w", "w*", "y", "no w"]
+    made, edges, bidirected = with_whole_values(
+        names, [("w", "y"), ("w*", "w")], [("w", "w*")], {"w": ("w", "no w"), "w*": ("w*",)}
+    )
+    assert made == ("w", "w*", "y", "no w", "w**")
+    assert sorted(edges) == [("no w", "w"), ("w*", "w**"), ("w**", "w"), ("w**", "y")]
+    assert bidirected == [("w**", "w*")]
+
+
+def test_separations_hold_whichever_values_are_missing():
+    # In rows in which a feature is missing it is as if it was not known.
+    for seed in range(10):
+        graph = random_dag(8, 3.0, random_state=seed)
+        *features, target = np.random.default_rng(seed).permutation(graph.names).tolist()
+        holes = features[:3]
+        nodes = [*graph.names, *(f"no {name}" for name in holes)]
+        oracle = Graph(
+            nodes, graph.edges, indicators={f"no {name}": [name] for name in holes}
+        ).oracle(target, features)
+        plain = graph.oracle(target, features)
+        known = all_coalitions(len(features))
+        expected = plain.separated(known)
+        for size in (1, 2, 3):
+            for missing in itertools.combinations(range(3), size):
+                fewer = known.copy()
+                fewer[:, list(missing)] = False
+                expected &= plain.separated(fewer)
+        np.testing.assert_array_equal(oracle.separated(known), expected)

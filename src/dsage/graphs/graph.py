@@ -16,7 +16,7 @@ from dsage._check import check_member, check_names, refusal
 from dsage.graphs import interchange
 from dsage.graphs.pairs import check_pairs
 from dsage.graphs.partial import PARTIAL_ADVICE, PartialGraph
-from dsage.graphs.parts import PartsOracle, check_indicators, with_indicators
+from dsage.graphs.parts import PartsOracle, check_indicators, with_indicators, with_whole_values
 from dsage.graphs.reachability import Reachability, components
 from dsage.graphs.separation import Oracle, SeparationOracle, are_separated, check_features
 
@@ -238,7 +238,8 @@ class Graph:
         SeparationOracle or PartsOracle
             Indicators of missing values that are not features themselves become known together with
             the features whose missing values they indicate: a feature then represents several
-            nodes.
+            nodes. Such a feature does not separate its causes from its effects, since it does so
+            only in rows in which it is not missing.
 
         Examples
         --------
@@ -249,8 +250,11 @@ class Graph:
         checked = check_features(target, features, self._names)
         parts = with_indicators(checked, self._indicators, besides=target)
         nodes = tuple(dict.fromkeys(node for each in parts.values() for node in each))
-        oracle = SeparationOracle(self._reachability(), self._names, target, nodes)
-        return oracle if nodes == checked else PartsOracle(oracle, parts)
+        if nodes == checked:
+            return SeparationOracle(self._reachability(), self._names, target, nodes)
+        whole = Graph(*with_whole_values(self._names, self.edges, self.bidirected, parts))
+        oracle = SeparationOracle(whole._reachability(), whole.names, target, nodes)
+        return PartsOracle(oracle, parts)
 
     def is_separated(
         self, x: str | Iterable[str], y: str | Iterable[str], given: str | Iterable[str] = ()

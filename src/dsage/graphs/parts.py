@@ -12,6 +12,8 @@ from dsage.graphs.separation import Oracle, as_oracle
 
 Mask = npt.NDArray[np.bool_]
 
+Pairs = Sequence[tuple[str, str]]
+
 _OF_GRAPH = "the nodes of the graph"
 
 
@@ -139,3 +141,43 @@ def with_indicators(
     return {
         name: (name, *(each for each in hidden if name in indicators[each])) for name in features
     }
+
+
+def with_whole_values(
+    names: Sequence[str], edges: Pairs, bidirected: Pairs, parts: Mapping[str, Sequence[str]]
+) -> tuple[tuple[str, ...], list[tuple[str, str]], list[tuple[str, str]]]:
+    """Return a graph with another node for the values of each feature, whether missing or not.
+
+    Causes and effects of a feature with missing values are those of its values, which are not
+    observed; what is recorded depends on them and on the indicators. So a feature separates its
+    causes from its effects only if it is never missing, as in the data: in rows in which it is
+    missing, they depend on each other.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The nodes.
+    edges, bidirected : sequence of (str, str)
+        The edges of the graph.
+    parts : mapping of str to sequences of str
+        The nodes of each feature: itself, and its indicators.
+
+    Returns
+    -------
+    names, edges, bidirected
+        With new nodes behind the others.
+    """
+    indicators = {name: nodes[1:] for name, nodes in parts.items() if len(nodes) > 1}
+    whole: dict[str, str] = {}
+    for name in indicators:
+        new = f"{name}*"
+        while new in names or new in whole.values():
+            new += "*"
+        whole[name] = new
+
+    def moved(pairs: Pairs) -> list[tuple[str, str]]:
+        return [(whole.get(one, one), whole.get(other, other)) for one, other in pairs]
+
+    recorded = [(node, name) for name, several in indicators.items() for node in several]
+    recorded += [(node, name) for name, node in whole.items()]
+    return (*names, *whole.values()), [*moved(edges), *recorded], moved(bidirected)

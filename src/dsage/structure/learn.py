@@ -299,10 +299,11 @@ and affect them. A missing class is one more category. A missing number is repla
 its column, and an additional node of zeros and ones, such as ``"age is missing"``, indicates the
 missing values (if at least five are missing and five are not; columns that are missing in the same
 rows share one). These nodes are the graph's `indicators`: a known feature includes whether it is
-missing, so ``graph.oracle(target, features)`` treats both nodes as one feature. Missing values are
-not imputed from other columns: they would carry over information from those, and the column would
-seem to separate them from their effects even in rows where it is missing. Dates and times are
-numbers.
+missing, so ``graph.oracle(target, features)`` treats both nodes as one feature. It separates its
+causes from its effects only in rows in which it is present, so it separates them in no coalition.
+Missing values are not imputed from other columns: they would carry over information from those,
+and the column would seem to separate them from their effects even in rows where it is missing.
+Dates and times are numbers.
 
 *Rows on disk.* A first pass finds categories and missing values, others the moments of the columns
 and of their basis functions; memory does not grow with the rows. Functions are fitted to at most

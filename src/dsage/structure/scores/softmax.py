@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -21,6 +22,8 @@ _CURVED_STEPS, _DAMPING = 6, 1e-2
 _MAX_CURVED = 400
 # Rows that second derivatives are computed from: a number, and a multiple of the number of weights.
 _CURVED_ROWS, _ROWS_PER_WEIGHT = 1_500, 10
+# Products with at most this many rows are computed row by row.
+_MAX_SINGLE = 8
 
 
 def softmax_likelihood(X: Floats, levels: Ints, correlation: Floats | None = None) -> float:
@@ -64,11 +67,9 @@ class _Fit:
         self._basis = basis
         self._shape = len(counts) - 1, len(basis)
         self._shares = np.maximum(counts / len(levels), 1e-12)
-        hot = np.zeros((self._shape[0], len(levels)), dtype=np.float32)
-        rows = np.flatnonzero(levels)
-        hot[levels[rows] - 1, rows] = 1.0
+        hot = (levels == np.arange(1, len(counts))[:, None]).astype(np.float32)
         # The part of the loss that is linear in the weights.
-        self._sums = (hot @ basis.T).astype(np.float64)
+        self._sums = _times(hot, basis).astype(np.float64)
         self._weights = np.zeros(self._sums.size)
 
     def odds(self) -> Floats:
@@ -81,7 +82,7 @@ class _Fit:
         start = np.zeros(self._shape)
         start[:, 0] = np.log(self._shares[1:] / self._shares[0])
         weights: Floats = start.ravel()
-        value, slope = self._loss(weights)
+        value, slope = self._constant_loss(start[:, 0])
         is_curved, solve = weights.size <= _MAX_CURVED, self._start_curvature()
         steps: list[tuple[Floats, Floats, float]] = []
         for step in range(_MAX_STEPS):
@@ -107,11 +108,21 @@ class _Fit:
             weights, value, slope = moved, new, new_slope
         return value
 
+    def _constant_loss(self, odds: Floats) -> tuple[float, Floats]:
+        """Return the loss and its slope where all rows have the same odds."""
+        n_rows, weights = self._basis.shape[1], np.zeros(self._shape)
+        weights[:, 0] = odds
+        sums = self._basis @ np.ones(n_rows, dtype=np.float32)
+        slope = np.outer(self._shares[1:], sums.astype(np.float64))
+        slope += _RIDGE * weights - self._sums
+        value = -n_rows * math.log(self._shares[0]) - float(odds @ self._sums[:, 0])
+        return value + 0.5 * _RIDGE * float(odds @ odds), slope.ravel()
+
     def _loss(self, flat: Floats) -> tuple[float, Floats]:
         """Return the loss and its slope."""
         weights = flat.reshape(self._shape)
         shares, value = self._chances(weights, self._basis)
-        slope = (shares @ self._basis.T).astype(np.float64) - self._sums + _RIDGE * weights
+        slope = _times(shares, self._basis).astype(np.float64) - self._sums + _RIDGE * weights
         value += 0.5 * _RIDGE * float(flat @ flat) - float((weights * self._sums).sum())
         return value, slope.ravel()
 
@@ -148,16 +159,26 @@ class _Fit:
         shares, _ = self._chances(flat.reshape(self._shape), basis)
         curvature = np.empty((n_free, n_columns, n_free, n_columns))
         for one in range(n_free):
-            for other in range(one + 1):
-                weight = shares[one] * (np.float32(one == other) - shares[other])
-                curvature[one, :, other] = (basis * weight) @ basis.T
-                curvature[other, :, one] = curvature[one, :, other].T
+            # Of this level and those before it, in one product.
+            weights = -shares[one] * shares[: one + 1]
+            weights[one] += shares[one]
+            weighted = (weights[:, None] * basis).reshape(-1, basis.shape[1])
+            made = (weighted @ basis.T).reshape(one + 1, n_columns, n_columns)
+            curvature[one, :, : one + 1] = made.transpose(1, 0, 2)
+            curvature[: one + 1, :, one] = made.transpose(0, 2, 1)
         matrix = curvature.reshape(size, size) * (n_rows / basis.shape[1])
         matrix.flat[:: size + 1] += _RIDGE + _DAMPING * float(matrix.trace()) / size
         factor, failed = dpotrf(matrix, lower=1)
         if failed:
             return self._start_curvature()
         return lambda slope: np.asarray(dpotrs(factor, slope, lower=1)[0])
+
+
+def _times(rows: Singles, basis: Singles) -> Singles:
+    """Return ``rows @ basis.T``, faster for the few rows that levels have."""
+    if len(rows) > _MAX_SINGLE:
+        return rows @ basis.T
+    return np.stack([basis @ row for row in rows])
 
 
 def _direction(

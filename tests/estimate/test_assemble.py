@@ -47,7 +47,8 @@ def expected_of(estimation):
     values, variances = (np.sum(each, axis=0) for each in zip(*parts, strict=True))
     degrees = np.ones(N_FEATURES)
     if np.isfinite(shown).all() and np.isfinite(drawn).all():
-        degrees = effective_df([*shown, drawn], [*df, totals.ledger.df_draws])
+        of_terms = [np.full(N_FEATURES, each) for each in df]
+        degrees = effective_df([*shown, drawn], [*of_terms, totals.ledger.df_draws])
     return values, np.sqrt(variances), np.sqrt(drawn), degrees
 
 

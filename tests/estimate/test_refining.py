@@ -33,9 +33,10 @@ def test_the_first_level_adds_a_fifth_of_the_variance_and_has_to_pay_off(n_featu
     assert len(asked) >= 2
     for bound, n_main, rate, share, n_units in asked:
         assert (bound, n_main) == pytest.approx((0.2, 1.0))
-        # In few features the first level is cheap.
+        # In few features the first level is cheap, next to draws.
         seconds = estimation.plan.seconds_a_unit * min(2 * share, 1.0)
-        expected = 1.0 / n_units / seconds if n_features > 32 or share < 1.0 else 0.0
+        is_cheap = n_features <= 32 and n_replicates > 1 and share == 1.0
+        expected = 0.0 if is_cheap else 1.0 / n_units / seconds
         assert rate == pytest.approx(expected)
     # Once per look.
     n_asked = len(asked)

@@ -105,7 +105,8 @@ def test_risks_are_the_losses_of_means_over_the_points(kind):
     game = ScoreGame(scores, ROWS[100:148], ROWS[:30], losses, ("a", "b", "c"), weights)
     points = _choose_points(scores.encode(ROWS[100:148]))
     assert points.shape[2] == 16
-    assert game.cost == pytest.approx(0.05 * 30 * 16 * 3 * scores.n_scores)
+    assert game.cost_of_prefix == 30 * 16 * scores.n_scores
+    assert game.cost == pytest.approx(0.02 * 3 * game.cost_of_prefix)
     rows = np.array([7, 2, 29])
     for members in itertools.product([False, True], repeat=3):
         known = np.array(members)

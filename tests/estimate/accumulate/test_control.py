@@ -240,7 +240,7 @@ def test_units_that_were_computed_ahead_change_no_bit(game):
 )
 def test_fewer_orderings_of_many_columns_are_added_at_a_time(n_columns, batch_size, at_once):
     # As many as have 2**19 cells of matrices, 128 at most, but two units at least.
-    made = Control([], SimpleNamespace(batch_size=batch_size), n_columns)
+    made = Control([np.zeros_like], SimpleNamespace(batch_size=batch_size), n_columns)
     assert made.at_once == at_once
 
 

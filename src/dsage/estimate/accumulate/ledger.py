@@ -174,6 +174,9 @@ class Ledger:
         scale = self._n_rows / len(self._shards)
         most = np.maximum(own.sum(axis=0) * scale, 1.0)
         _, _, variances = next(self._pairs([0]))
+        # Relative to the largest, as squares of large numbers overflow.
+        largest = np.abs(variances).max(axis=0, initial=0.0)
+        variances = variances / np.where(largest > 0, largest, 1.0)
         squares = np.divide(variances**2, own + 2.0, out=np.zeros_like(own), where=own > 0)
         total, squares = np.maximum(variances.sum(axis=0), 0.0), squares.sum(axis=0)
         found = np.divide(scale * total**2, squares, out=most.copy(), where=squares > 0)

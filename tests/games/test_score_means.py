@@ -67,12 +67,23 @@ def test_risks_are_exact_over_all_training_rows(make, n_classes):
         np.testing.assert_allclose(risks, alone, atol=1e-12)
 
 
-def test_the_risk_of_a_row_does_not_depend_on_the_rows_beside_it():
-    game = game_of(boosting(3), 3)
-    orders, needed = np.arange(N_FEATURES)[None], np.ones((1, N_FEATURES + 1), dtype=bool)
-    together = game.path_risks(orders, np.arange(9), 0, needed)
-    alone = [game.path_risks(orders, np.array([at]), 0, needed) for at in range(9)]
-    assert np.array_equal(together, np.concatenate(alone, axis=2))
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("make", [boosting, None])
+def test_the_risk_of_a_row_does_not_depend_on_the_rows_beside_it(make, n_classes):
+    labels = LABELS[n_classes][TRAIN]
+    model = LogisticRegression().fit(X[TRAIN], labels) if make is None else make(n_classes)
+    game, known = game_of(model, n_classes), RNG.random((5, N_FEATURES)) < 0.5
+    orders = np.array([RNG.permutation(N_FEATURES) for _ in range(3)])
+    needed = np.ones((3, N_FEATURES + 1), dtype=bool)
+    for size in (1, 2, 4, 20):
+        rows = RNG.permutation(60)
+        some = np.split(rows, 60 // size)
+        alone = [game.path_risks(orders, each, 0, needed) for each in some]
+        assert np.array_equal(
+            game.path_risks(orders, rows, 0, needed), np.concatenate(alone, axis=2)
+        )
+        alone = [game.risks(known, each) for each in some]
+        assert np.array_equal(game.risks(known, rows), np.concatenate(alone, axis=1))
 
 
 def test_many_training_rows_are_drawn_from():

@@ -20,8 +20,8 @@ Rows = npt.NDArray[np.intp]
 
 # Products of the exponentials of two such scores are numbers.
 _FARTHEST = 350.0
-# Pairs of rows that are treated at a time.
-_PAIRS_AT_ONCE = 1 << 15
+# Pairs of rows that are treated at a time, and rows in a product of matrices.
+_PAIRS_AT_ONCE, _WIDTH = 1 << 15, 16
 
 
 def apply_link(link: str, scores: Floats) -> Floats:
@@ -108,6 +108,31 @@ def _portions(n: int, n_pairs: int) -> Iterator[slice]:
         yield slice(first, first + most)
 
 
+def _softmax_means(own: Floats, other: Floats) -> Floats:
+    """Return the means (n, n_scores, n_x) of a softmax from the exponentials of two parts.
+
+    They are products of matrices of a fixed width: the rounding of a row would depend on the number
+    of rows.
+    """
+    n, n_scores, n_rows = own.shape
+    n_blocks = -(-n_rows // _WIDTH)
+    padded = np.ones((n, n_scores, n_blocks * _WIDTH))
+    padded[:, :, :n_rows] = own
+    blocks = padded.reshape(n, n_scores, n_blocks, _WIDTH).swapaxes(1, 2)
+    means: Floats = np.empty((n, n_blocks, n_scores, _WIDTH))
+    for some in _portions(n, n_blocks * _WIDTH * other.shape[2]):
+        rest = other[some, None]
+        pairs = rest.swapaxes(2, 3) @ blocks[some]
+        np.divide(1.0 / pairs.shape[2], pairs, out=pairs)
+        np.multiply(blocks[some], rest @ pairs, out=means[some])
+    return means.swapaxes(1, 2).reshape(n, n_scores, -1)[:, :, :n_rows]
+
+
+def _doubled(x: Floats) -> Floats:
+    """Return a single row twice: alone, its sums would be rounded otherwise than with others."""
+    return np.repeat(x, 2, axis=2)
+
+
 class SumScores(Scores):
     """Scores that are sums of a term for each feature.
 
@@ -137,6 +162,8 @@ class SumScores(Scores):
 
     def means(self, known: Mask, x: Floats, b: Floats) -> Floats:
         """Return the means of a coalition."""
+        if x.shape[2] == 1:
+            return self.means(known, _doubled(x), b)[:1]
         own, other = x[known].sum(axis=0), b[~known].sum(axis=0) + self._intercept[:, None]
         means: Floats = self._means_of(own[None], other[None])[0]
         return means
@@ -157,6 +184,8 @@ class SumScores(Scores):
 
     def _means_of(self, own: Floats, other: Floats) -> Floats:
         """Return means (n, n_x, n_outputs) of sums (n, n_scores, n_x) and (n, n_scores, n_b)."""
+        if own.shape[2] == 1:
+            return self._means_of(_doubled(own), other)[:, :1]
         if self.link == "exp":
             means = np.exp(own) * np.exp(other).mean(axis=2, keepdims=True)
         elif self.link == "logistic":
@@ -171,11 +200,7 @@ class SumScores(Scores):
             means = np.stack([1.0 - first, first], axis=1)
         else:
             mine, rest = (np.exp(np.clip(each, -_FARTHEST, _FARTHEST)) for each in (own, other))
-            means = np.empty_like(mine)
-            for some in _portions(len(means), means.shape[2] * rest.shape[2]):
-                pairs = rest[some].swapaxes(1, 2) @ mine[some]
-                np.divide(1.0 / pairs.shape[1], pairs, out=pairs)
-                np.multiply(mine[some], rest[some] @ pairs, out=means[some])
+            means = _softmax_means(mine, rest)
         means = np.moveaxis(means, 1, 2)
         if self.link != "exp":
             far_b = np.abs(other).max(axis=(1, 2)) > _FARTHEST

@@ -359,3 +359,18 @@ def test_leaves_are_those_of_the_output(n_outputs, classes, output, expected):
     )
     found = _OneOutput(model, output).leaves(None, None)
     assert found is leaves if expected == "all" else found == expected
+
+
+@pytest.mark.parametrize("label", [0, 1])
+def test_an_affine_probability_is_explained_for_either_class(label):
+    given = np.random.default_rng(4).uniform(size=(40, 3))
+    chances = LinearRegression().fit(given, given @ [0.1, 0.3, 0.2] + 0.2)
+    model = as_model(chances.predict, "cross_entropy", classes=[0, 1], affine=True)
+    game = OutputGame(model, Gaussian().fit(given), given, output=label, random_state=0)
+    assert game.is_affine
+    second = chances.predict(given)
+    full = -game.risks(np.ones((1, 3), dtype=bool), np.arange(40))[0, :, 0]
+    np.testing.assert_allclose(full, second if label else 1 - second)
+    alone = -game.risks(np.array([[True, True, False]]), np.arange(40))[0, :, 0]
+    # Almost the same, as the third feature is almost independent: not one of far larger numbers.
+    np.testing.assert_allclose(alone, second if label else 1 - second, atol=0.15)

@@ -9,6 +9,7 @@ import pytest
 from dsage.data.table import Table
 from dsage.structure import blocks as module
 from dsage.structure.blocks import Blocks
+from dsage.structure.scores.block_gaussian import inverse_factor
 
 N_ROWS = 3_000
 
@@ -113,3 +114,10 @@ def test_a_skewed_number_is_worth_its_negentropy_in_each_row_that_has_it(share):
     present = x[~np.isnan(x)]
     surplus = module.negentropy(present, module.normal_scores(present))
     assert blocks.offsets[1, 0] == pytest.approx(len(present) * surplus)
+
+
+def test_the_inverse_factor_needs_independent_columns():
+    matrix = np.array([[4.0, 2.0], [2.0, 5.0]])
+    np.testing.assert_allclose(inverse_factor(matrix) @ np.linalg.cholesky(matrix), np.eye(2))
+    with pytest.raises(np.linalg.LinAlgError, match="linear functions of others"):
+        inverse_factor(np.array([[1.0, 2.0], [2.0, 1.0]]))

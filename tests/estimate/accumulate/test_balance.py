@@ -312,3 +312,9 @@ def test_rounding_errors_are_not_divided():
     found = _adjust(1.0, np.diag([1.0, 0.0, 3.0]), 10, np.ones(2), 0.0)
     np.testing.assert_allclose(found.shift, [0.25, 0.0])
     np.testing.assert_allclose(found.factor, [np.sqrt(0.75 * (1 + 1 / 8)), 1.0])
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
+def test_what_is_missing_is_divided_alike_on_any_scale(scale):
+    found = _adjust(scale, scale**2 * np.diag([1.0, 0.0, 3.0]), 10, np.ones(2), 0.0)
+    np.testing.assert_allclose(found.shift, [0.25 * scale, 0.0])

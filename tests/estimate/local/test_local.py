@@ -1,4 +1,6 @@
 import itertools
+from dataclasses import dataclass
+from types import SimpleNamespace
 
 import joblib
 import numpy as np
@@ -21,6 +23,7 @@ from dsage.estimate import (
 )
 from dsage.estimate.accumulate.control import FIRST_UNIT
 from dsage.estimate.exact import enumerate_boundaries
+from dsage.estimate.local import running
 from dsage.estimate.local.plan import LinearSteps, LocalPlan, MeanCoefficients, RowControl
 from dsage.estimate.local.running import split_time
 from dsage.estimate.walk import Boundaries, Prefixes, play
@@ -383,3 +386,28 @@ def test_the_mean_contributions_are_those_of_units_one_by_one():
         outputs = np.array([steps.outputs(unit, rows) for unit in units])
         variances = steps.variances(found.spread, rows)
         np.testing.assert_allclose(variances, outputs.var(axis=0) * len(units), atol=1e-10)
+
+
+@dataclass(frozen=True)
+class Done:
+    """The estimate of a chunk, as far as the loop over the chunks looks at it."""
+
+    number: int
+    n_units: int
+    reason: str = ""
+    interrupted: bool = False
+
+
+@pytest.mark.parametrize("n_done", [0, 1, 2, 5])
+def test_a_chunk_that_ends_before_its_first_values_is_left_out(monkeypatch, n_done):
+    def refine(number, **options):
+        return Done(number, 9) if number < n_done else Done(number, 0, "interrupted", True)
+
+    monkeypatch.setattr(running, "refine_quietly", refine)
+    monkeypatch.setattr(running, "Estimation", SimpleNamespace(of=lambda number: number))
+    monkeypatch.setattr(LocalPlan, "chunks", lambda plan: list(range(6)))
+    monkeypatch.setattr(running, "_join", lambda plan, found: found)
+    found = run_local(output_game(), stopping=FEW, random_state=0)
+    assert [each.number for each in found] == list(range(max(n_done, 1)))
+    # The last chunk that has values tells why there are no more.
+    assert [each.reason for each in found] == [*[""] * (max(n_done, 1) - 1), "interrupted"]

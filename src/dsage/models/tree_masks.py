@@ -14,6 +14,7 @@ import numpy.typing as npt
 from dsage.data.layout import Layout
 from dsage.models.affine import column_precision
 from dsage.models.forests import count_threads
+from dsage.models.intervals import Intervals
 from dsage.models.leaves import TOLERANCE, mix_rows
 from dsage.models.link_scores import Floats, Mask, Rows, apply_link, invert_link
 from dsage.models.trees import Ensemble, Tree, boxes, read_trees
@@ -79,17 +80,20 @@ class TreeMasks:
         every = [2**part.n_leaves - 1 for part in found]
         self._everything: Masks = np.array(every, dtype=np.uint64).astype(kind)
         self.intercept: Floats = np.zeros(max(len(self._values), ensemble.n_scores))
-        self._edges: dict[int, Floats] = {}
-        self._tables: dict[int, Masks] = {}
+        features, edges, tables = [], [], []
         for feature in range(n_features):
             ends = [part.conditions[feature].ends for part in found if feature in part.conditions]
             if not ends:
                 continue
-            edges = np.unique(np.concatenate(ends))
-            edges = edges[np.isfinite(edges)]
-            columns = [part.allowed(feature, edges) for part in found]
-            self._edges[feature] = edges
-            self._tables[feature] = np.stack(columns, axis=1).astype(kind)
+            own = np.unique(np.concatenate(ends))
+            edges.append(own[np.isfinite(own)])
+            columns = [part.allowed(feature, edges[-1]) for part in found]
+            tables.append(np.stack(columns, axis=1).astype(kind))
+            features.append(feature)
+        # The masks of all intervals of the features that the trees use.
+        self._features: Rows = np.array(features, dtype=np.intp)
+        self._intervals = Intervals(edges)
+        self._table: Masks = np.concatenate([np.empty((0, len(found)), dtype=kind), *tables])
         self._output: int | None = None
 
     @property
@@ -152,9 +156,10 @@ class TreeMasks:
         """Return the sums over trees (n_rows, n_draws, n_outputs), without the intercept."""
         n_rows, n_draws, _ = draws.shape
         rows = draws.astype(np.float32).astype(np.float64) if self._is_single else draws
-        is_same = (rows == rows[:, :1]).all(axis=(0, 1))
-        fixed = self._allowed(rows[:, 0], is_same)
-        masks = self._allowed(rows.reshape(n_rows * n_draws, -1), ~is_same)
+        columns = rows.transpose(2, 0, 1)
+        is_same = _is_same(columns)[self._features]
+        fixed = self._allowed(columns[..., 0], np.flatnonzero(is_same))
+        masks = self._allowed(columns, np.flatnonzero(~is_same))
         if masks is None:
             masks = np.tile(self._everything, (n_rows * n_draws, 1))
         by_row = masks.reshape(n_rows, n_draws, -1)
@@ -168,23 +173,30 @@ class TreeMasks:
         found: Floats = np.add.reduceat(self._values[0].take(leaves), self._starts, axis=2)
         return found
 
-    def _allowed(self, X: Floats, which: Mask) -> Masks | None:
-        """Return the leaves that some features of rows allow, (n_rows, n_trees); None for none."""
-        found: Masks | None = None
-        has_missing = bool(np.isnan(X).any())
-        for feature, edges in self._edges.items():
-            if not which[feature]:
-                continue
-            x = X[:, feature]
-            bins = np.searchsorted(edges, x)
-            if has_missing:
-                bins[np.isnan(x)] = len(edges) + 1
-            own = self._tables[feature].take(bins, axis=0)
-            if found is None:
-                found = own
-            else:
-                found &= own
+    def _allowed(self, columns: Floats, which: Rows) -> Masks | None:
+        """Return the leaves that some of the used features allow, (n_points, n_trees).
+
+        `columns` are the values of all features, (n_features, ...); None without any of them.
+        """
+        if not len(which):
+            return None
+        x = columns[self._features[which]].reshape(len(which), -1)
+        first, *others = self._intervals.find(x, which)
+        found: Masks = self._table.take(first, axis=0)
+        own = np.empty_like(found)
+        for places in others:
+            # Clipping saves a copy; there is nothing to clip.
+            found &= self._table.take(places, axis=0, out=own, mode="clip")
         return found
+
+
+def _is_same(columns: Floats) -> Mask:
+    """Return which columns (n_columns, n_rows, n_draws) are the same in all draws for each row."""
+    is_same: Mask = (columns[..., 0] == columns[..., -1]).all(axis=1)
+    at = np.flatnonzero(is_same)
+    some = columns[at]
+    is_same[at] = (some == some[..., :1]).all(axis=(1, 2))
+    return is_same
 
 
 class _Condition(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-from scipy.linalg.lapack import dtrtri
+from scipy.linalg.lapack import dtrtri, dtrtrs
 
 from dsage.games.base import Floats, Rows
 from dsage.games.functions import Functions
@@ -43,8 +43,8 @@ class AdditiveRows:
     def along(self, order: Rows, ends: Rows, Z: Floats) -> tuple[Floats, Floats]:
         """Return the predictions for prefixes of an order of the columns, and their variances.
 
-        With ``C = L L'`` in this order, W = L^-1 and u = W c, the k-th column adds the product of
-        u_k and ``(W z)_k`` to the prediction, and u_k^2 to its variance over rows.
+        With ``C = L L'`` in this order and ``u = L^-1 c``, the k-th column adds u_k^2 to the
+        variance of the prediction over rows; see :func:`coefficients_along`.
 
         Parameters
         ----------
@@ -60,23 +60,55 @@ class AdditiveRows:
         arrays of shape (n_rows, n_prefixes, n_outputs) and (n_prefixes, n_outputs)
             The predictions, less the mean.
         """
-        whitening = invert(self.predictor.factors(order[None])[0])
-        slopes = whitening @ self.predictor.slopes[order]
-        white = Z.take(order, axis=1) @ whitening.T
-        explained = np.zeros((len(order) + 1, slopes.shape[1]))
-        np.cumsum(slopes**2, axis=0, out=explained[1:])
-        if slopes.shape[1] > 1:
-            return _add_blocks(white, slopes, ends), explained[ends]
-        path = np.zeros((len(Z), len(order) + 1, 1))
-        np.cumsum(white[:, :, None] * slopes, axis=1, out=path[:, 1:])
-        return path[:, ends], explained[ends]
+        predictor = self.predictor
+        factor = predictor.factors(order[None])[0]
+        gains = predictor.solve(factor, predictor.slopes[order])
+        explained = np.zeros((len(order) + 1, gains.shape[1]))
+        np.cumsum(gains**2, axis=0, out=explained[1:])
+        if gains.size * len(ends) > len(order) ** 2:
+            white = Z.take(order, axis=1) @ invert(factor).T
+            return _add_blocks(white, gains, ends), explained[ends]
+        coefficients = coefficients_along(factor, gains, order, ends)
+        path = coefficients.reshape(-1, len(order)) @ Z.T
+        return path.reshape(len(ends), -1, len(Z)).transpose(2, 0, 1), explained[ends]
+
+
+def coefficients_along(factor: Floats, gains: Floats, order: Rows, ends: Rows) -> Floats:
+    """Return the coefficients of the columns for prefixes of an order of the columns.
+
+    With ``C = L L'`` and ``u = L^-1 c`` in this order, the coefficients b of the first k columns
+    solve ``L' b = u``, where u is zero after the first k columns.
+
+    Parameters
+    ----------
+    factor : array of shape (n_columns, n_columns)
+        L.
+    gains : array of shape (n_columns, n_outputs)
+        u.
+    order : int array of shape (n_columns,)
+        The order of the columns.
+    ends : int array of shape (n_prefixes,)
+        Number of columns of each prefix.
+
+    Returns
+    -------
+    array of shape (n_prefixes, n_outputs, n_columns)
+        The coefficients, with the columns in their own order, not in that of the prefixes.
+    """
+    n_columns, n_outputs = gains.shape
+    is_known = np.arange(n_columns) < ends[:, None]
+    right = (is_known[:, None] * gains.T).reshape(-1, n_columns)
+    found = np.empty_like(right)
+    # The transposes are in LAPACK's order and need not be copied.
+    found[:, order] = dtrtrs(factor.T, right.T, lower=0, overwrite_b=1)[0].T
+    return found.reshape(len(ends), n_outputs, n_columns)
 
 
 def _add_blocks(white: Floats, slopes: Floats, ends: Rows) -> Floats:
     """Return the sums over the first columns, up to each of the ends, of white times slopes.
 
-    The columns of a feature are summed by a product, in place of products of single columns that
-    are summed later: with many outputs these would take most of the time.
+    With many outputs this takes less time than their coefficients. The columns of a feature are
+    summed by a product.
     """
     path = np.zeros((len(ends), len(white), slopes.shape[1]))
     for at, (start, stop) in enumerate(pairwise(ends.tolist()), start=1):
@@ -87,5 +119,6 @@ def _add_blocks(white: Floats, slopes: Floats, ends: Rows) -> Floats:
 
 def invert(factor: Floats) -> Floats:
     """Return the inverse of a lower triangular matrix."""
-    inverse: Floats = dtrtri(factor, lower=1)[0]
+    # The transpose is in LAPACK's order and need not be copied.
+    inverse: Floats = dtrtri(factor.T, lower=0)[0].T
     return inverse

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dsage.data.portions import row_slices
-from dsage.games.additive import AdditiveRows, invert
+from dsage.games.additive import AdditiveRows, coefficients_along
 from dsage.games.base import Floats, Game, Mask, Orders, Rows
 from dsage.games.functions import Functions
 from dsage.games.linear import LinearPredictor
@@ -115,27 +115,23 @@ class BlockGame(Game):
     def mean_path_risks(self, orders: Orders) -> Floats:
         """Return the `mean_risks` of all prefixes of orderings, (n_orderings, n_features + 1).
 
-        With ``C = L L'`` in the ordering's order, W = L^-1 and u = W c, the coefficients b of the
-        first k columns are the sum of the first k of ``u_i W_i``. They
-        are needed at the ends of blocks only, where with the second moments M of the evaluation
-        rows ``b' M b`` is the mean square of the prediction.
+        See :func:`~dsage.games.additive.coefficients_along`. With coefficients b and the second
+        moments M of the evaluation rows, ``b' M b`` is the mean square of the prediction.
         """
         columns, ends = self._basis.orders(orders)
         n_columns, n_outputs = columns.shape[1], self._rest.shape[1]
         risks = np.full(ends.shape, self._start)
-        at_once = max(1, _MAX_BYTES // (8 * n_columns**2))
+        n_entries = n_columns * max(n_columns, n_outputs * ends.shape[1])
+        at_once = max(1, _MAX_BYTES // (8 * n_entries))
         for start in range(0, len(orders), at_once):
-            some = columns[start : start + at_once]
-            factors = self._linear.factors(some)
-            for order, end, factor, risk in zip(
-                some, ends[start:], factors, risks[start:], strict=False
+            at = slice(start, start + at_once)
+            some = columns[at]
+            paths = np.empty((len(some), ends.shape[1], n_outputs, n_columns))
+            for order, end, factor, path in zip(
+                some, ends[at], self._linear.factors(some), paths, strict=True
             ):
-                whitening = invert(factor)
-                slopes = whitening @ self._linear.slopes[order]
-                moments = self._moments[np.ix_(order, order)]
-                for output in range(n_outputs):
-                    steps = slopes[:, output, None] * whitening
-                    paths = np.add.reduceat(steps, end[:-1], axis=0).cumsum(axis=0)
-                    squares = np.einsum("kf,kf->k", paths @ moments, paths)
-                    risk[1:] += squares - 2.0 * (paths @ self._effects[order, output])
+                gains = self._linear.solve(factor, self._linear.slopes[order])
+                path[...] = coefficients_along(factor, gains, order, end)
+            squares = np.einsum("apof,apof->ap", paths @ self._moments, paths)
+            risks[at] += squares - 2.0 * np.einsum("apof,fo->ap", paths, self._effects)
         return risks

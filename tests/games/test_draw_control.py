@@ -85,6 +85,37 @@ def test_noise_is_that_of_the_function():
     np.testing.assert_allclose(control.noise(latent)[0, :, 0], expected, atol=0.05)
 
 
+def test_scores_far_out_follow_the_function_and_leave_other_rows_alone():
+    control, period = fitted(), 9.0
+    near = np.random.default_rng(4).normal(size=(2, 1, 50))
+    turns = np.array([1.0, -3.0])[:, None, None]
+    centers, spreads = np.zeros((2, 2, 1)), np.ones((2, 1, 1))
+    scales = control._scales[[0, 2], None, None]
+    scores = np.concatenate([near, near + turns * period * scales], axis=1)
+    noise = control.noise(Latent(np.array([0, 2]), scores, centers, spreads))
+    # The waves are the same, the linear parts are those of further periods.
+    linear = (control._linear[:, [0, 2]] * turns[:, 0, 0] * period).sum(axis=1)
+    np.testing.assert_allclose(noise[1] - noise[0], np.tile(linear, (50, 1)), atol=1e-9)
+    alone = control.noise(Latent(np.array([0, 2]), near, centers[:, :1], spreads))
+    np.testing.assert_array_equal(noise[:1], alone)
+    edges = np.array([-4.5, 4.5, -4.5 - 1e-12])[None, None] * control._scales[1] + control._means[1]
+    found = control.noise(Latent(np.array([1]), edges, centers[:1, :1], spreads[:1]))
+    np.testing.assert_allclose(found[:, 0], found[:, 2], atol=1e-9)
+    assert np.isfinite(found).all()
+
+
+@pytest.mark.parametrize("outputs", [None, np.array([1, 0, 1])])
+def test_noise_of_a_row_does_not_depend_on_the_other_rows(outputs):
+    control, generator = fitted(), np.random.default_rng(5)
+    at, centers = np.arange(3), generator.normal(size=(3, 3, 1))
+    scores, spreads = centers + generator.normal(size=(3, 3, 7)), np.ones((3, 1, 1))
+    whole = control.noise(Latent(at, scores, centers, spreads), outputs)
+    for row in range(3):
+        own = Latent(at, scores[:, [row]], centers[:, [row]], spreads)
+        alone = control.noise(own, None if outputs is None else outputs[[row]])
+        np.testing.assert_array_equal(alone[0], whole[row])
+
+
 def test_what_no_sum_of_functions_explains_has_no_control():
     scores = np.random.default_rng(1).normal(size=(3, 4000))
     assert fitted(np.sign(scores.prod(axis=0))[:, None]) is None

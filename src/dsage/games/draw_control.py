@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Self, cast
+from typing import NamedTuple, Self, cast
 
 import numpy as np
 
@@ -56,9 +56,17 @@ class DrawControl:
     def __init__(self, means: Floats, scales: Floats, linear: Floats, waves: Floats) -> None:
         self._means, self._scales = means, scales
         self._linear, self._waves = linear, waves
-        angles: Floats = 2.0 * np.pi / _N_CELLS * np.arange(_N_CELLS + 1.0)
-        # The waves of each output and variable over a period.
-        self._tables = _sum_waves(np.moveaxis(waves, 0, 2)[..., None], angles)
+        # The functions of each output and variable over a period around the mean, and their rises
+        # from cell to cell.
+        z: Floats = _PERIOD / _N_CELLS * (np.arange(_N_CELLS + 1.0) - _N_CELLS / 2)
+        tables = _sum_waves(np.moveaxis(waves, 0, 2)[..., None], _FREQUENCY * z)
+        tables += linear[..., None] * z
+        self._tables = tables.ravel()
+        # The end of a period is the beginning of the next one.
+        self._rises = np.diff(tables, append=tables[..., -1:]).ravel()
+        # From scores to places in the tables.
+        self._rates = (_N_CELLS / _PERIOD) / scales
+        self._shifts = _N_CELLS / 2 - means * self._rates
 
     @staticmethod
     def count_harmonics(n_variables: int, n_rows: int) -> int:
@@ -115,9 +123,9 @@ class DrawControl:
 
         See `noise`. Draws are valid until the next prefix is drawn.
         """
-        drawing = cast(LatentPrefixes, ordering)
+        drawing, chosen = cast(LatentPrefixes, ordering), self._choose(outputs)
         for _, draws, latent in drawing.latent_prefixes(X, noise, lengths):
-            yield draws, self.noise(latent, outputs)
+            yield draws, self._find_noise(latent, chosen)
 
     def noise(self, latent: Latent, outputs: Rows | None = None) -> Floats:
         """Return ``h - E[h]`` of draws, (n_rows, n_draws, n_outputs).
@@ -125,45 +133,61 @@ class DrawControl:
         With `outputs`, the number of one output for each row, return the noise of these outputs,
         (n_rows, n_draws).
         """
-        at = latent.variables
-        means, scales = self._means[at, None, None], self._scales[at, None, None]
-        drawn = (latent.scores - means) / scales
-        expected = (latent.centers - means) / scales
-        spreads = latent.spreads / scales
-        if outputs is not None:
-            return self._difference(at, outputs[None, :, None], drawn, expected, spreads)
-        numbers = np.arange(len(self._linear))[:, None, None, None]
-        parts = [self._difference(at, each, drawn, expected, spreads) for each in numbers]
-        return np.stack(parts, axis=-1)
+        return self._find_noise(latent, self._choose(outputs))
 
-    def _difference(
-        self, at: Ints, outputs: Ints, drawn: Floats, expected: Floats, spreads: Floats
-    ) -> Floats:
-        """Return ``h - E[h]``, (n_rows, n_draws), of an output for all or for each of the rows."""
-        variables = at[:, None, None]
-        found = self._linear[outputs, variables] * (drawn - expected)
-        found += self._look_up(outputs, variables, drawn)
+    def _choose(self, outputs: Rows | None) -> _Chosen | list[_Chosen]:
+        """Return the functions of the outputs of the rows, or of each output."""
+        if outputs is None:
+            return [self._functions(np.array([number])) for number in range(len(self._linear))]
+        return self._functions(outputs)
+
+    def _functions(self, outputs: Rows) -> _Chosen:
+        """Return the functions of an output for each row, or for all rows."""
+        n_variables = self._linear.shape[1]
+        first = (outputs * n_variables + np.arange(n_variables)[:, None]) * (_N_CELLS + 1)
+        waves = np.ascontiguousarray(np.moveaxis(self._waves[outputs], 0, -1))
+        return _Chosen(self._linear[outputs].T[..., None], waves[..., None], first[..., None])
+
+    def _find_noise(self, latent: Latent, chosen: _Chosen | list[_Chosen]) -> Floats:
+        if isinstance(chosen, list):
+            return np.stack([self._find_noise(latent, each) for each in chosen], axis=-1)
+        at = latent.variables
+        total: Floats = self._look_up(at, chosen, latent.scores).sum(axis=0)
+        means, scales = self._means[at, None, None], self._scales[at, None, None]
+        centers, spreads = (latent.centers - means) / scales, latent.spreads / scales
         q = np.arange(1, self._waves.shape[2] + 1)[:, None, None, None]
         damping = np.exp(-0.5 * (_FREQUENCY * q * spreads) ** 2) * np.sinc(q / _N_CELLS) ** 2
-        waves = np.moveaxis(self._waves, (1, 2), (0, 1))[:, :, outputs, variables]
-        found -= _sum_waves(waves * damping, _FREQUENCY * expected)
-        total: Floats = found.sum(axis=0)
+        expected = _sum_waves(chosen.waves[:, :, at] * damping, _FREQUENCY * centers)
+        expected += chosen.linear[at] * centers
+        # Unlike a sum, it adds in the same order if there is only one row.
+        total -= expected.cumsum(axis=0)[-1]
         return total
 
-    def _look_up(self, outputs: Ints, variables: Ints, z: Floats) -> Floats:
-        """Return the waves at scores (n_variables, n_rows, n_draws), interpolated in tables."""
-        place = z * (_N_CELLS / _PERIOD)
-        below = np.floor(place)
-        place -= below
-        cells = below.astype(np.intp)
-        cells &= _N_CELLS - 1
-        cells += (outputs * self._tables.shape[1] + variables) * (_N_CELLS + 1)
-        flat = self._tables.ravel()
-        low = flat.take(cells)
-        cells += 1
-        place *= flat.take(cells) - low
-        place += low
+    def _look_up(self, at: Ints, chosen: _Chosen, scores: Floats) -> Floats:
+        """Return the functions at scores (n_variables, n_rows, n_draws), interpolated in tables."""
+        place = scores * self._rates[at, None, None]
+        place += self._shifts[at, None, None]
+        turns = None
+        if place.min() < 0.0 or place.max() >= _N_CELLS:
+            # For the scores of other rows, this changes nothing.
+            turns = np.floor(place / _N_CELLS)
+            place -= turns * _N_CELLS
+        cells = place.astype(np.intp)
+        place -= cells
+        cells += chosen.first[at]
+        place *= self._rises.take(cells)
+        place += self._tables.take(cells)
+        if turns is not None:
+            place += chosen.linear[at] * (_PERIOD * turns)
         return place
+
+
+class _Chosen(NamedTuple):
+    """The functions of one output for each row, or for all: (..., n_variables, n_rows or 1, 1)."""
+
+    linear: Floats
+    waves: Floats
+    first: Ints
 
 
 _FREQUENCY = 2.0 * np.pi / _PERIOD

@@ -202,3 +202,11 @@ def test_a_single_output_comes_from_masks(output):
     found = fast.risks(known, rows)
     fast._trees = None
     np.testing.assert_allclose(found, fast.risks(known, rows), atol=1e-12)
+
+
+def test_features_that_are_known_to_be_the_same_change_nothing():
+    model = LGBMClassifier(n_estimators=20, verbose=-1, n_jobs=1).fit(X, LABELS[3])
+    masks, draws = masks_of(model, loss="cross_entropy"), some_draws()[1:]
+    for n_same in range(3):
+        found = masks.predict(draws, np.arange(N_FEATURES) < n_same)
+        assert np.array_equal(found, masks.predict(draws))

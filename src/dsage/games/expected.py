@@ -372,7 +372,7 @@ class Expected(Game):
                 ordering = self._ordering(order)
                 drawn = draw_prefixes(ordering, X, scores, chunks, self._control, outputs)
                 is_direct = self._is_direct or self._trees is not None
-                found = ask_prefixes(drawn, chunks, self._ask, is_direct=is_direct)
+                found = ask_prefixes(drawn, chunks, order, self._ask, is_direct=is_direct)
                 for at, (predicted, noise) in zip(chunks, found, strict=True):
                     yield number, self._take_noise(at, here, predicted, noise)
 
@@ -462,13 +462,16 @@ class Expected(Game):
         # Only the model could check whether exponentials are too large.
         return self._scores is not None and self._scores.link != "exp"
 
-    def _ask(self, draws: Floats) -> Floats:
-        """Return the predictions for draws (n_coalitions, n_rows, n_draws, n_features)."""
+    def _ask(self, draws: Floats, is_same: Mask | None = None) -> Floats:
+        """Return the predictions for draws (n_coalitions, n_rows, n_draws, n_features).
+
+        `is_same` says which features are the same in all draws for a row, if it is known.
+        """
         self._n_predicted += math.prod(draws.shape[:3])
         if self._scores is not None and self._is_direct:
             predicted = self._scores.predict(draws)
         elif self._trees is not None:
-            predicted = self._trees.predict(draws)
+            predicted = self._trees.predict(draws, is_same)
         else:
             flat = draws.reshape(-1, draws.shape[-1])
             # Nothing reads these draws again, so the model need not get a copy.

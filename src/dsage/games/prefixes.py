@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from dsage.games.base import Floats, Rows
+from dsage.games.base import Floats, Mask, Rows
 from dsage.models.affine import Affine
 from dsage.samplers.interface import Prefixes
 from dsage.samplers.ordering import Ordering
@@ -68,21 +68,24 @@ def draw_prefixes(
 def ask_prefixes(
     drawn: Iterator[tuple[Floats, Floats | None]],
     chunks: Sequence[Rows],
-    ask: Callable[[Floats], Floats],
+    order: Rows,
+    ask: Callable[[Floats, Mask | None], Floats],
     *,
     is_direct: bool,
 ) -> Iterator[tuple[Floats, Floats | None]]:
     """Yield the predictions for chunks of drawn prefixes, and the noise that a control knows.
 
     A model is called once per chunk. With `is_direct`, predictions need no call of a model, so each
-    prefix is predicted at once, and its draws are not copied.
+    prefix is predicted at once, and its draws are not copied: `ask` is then also told which
+    features are known, and so the same in all draws for a row.
     """
+    position = np.argsort(order)
     for at in chunks:
         parts, noises = [], []
-        for _ in at:
+        for length in at.tolist():
             draws, noise = next(drawn)
-            parts.append(ask(draws[None])[0] if is_direct else draws.copy())
+            parts.append(ask(draws[None], position < length)[0] if is_direct else draws.copy())
             if noise is not None:
                 noises.append(noise)
-        predicted = np.stack(parts) if is_direct else ask(np.stack(parts))
+        predicted = np.stack(parts) if is_direct else ask(np.stack(parts), None)
         yield predicted, np.stack(noises) if noises else None

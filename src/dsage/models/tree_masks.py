@@ -119,23 +119,23 @@ class TreeMasks:
         is_cheap = n_features * (size + _BYTES_OF_PLACE / n_trees) <= _BYTES_OF_DESCENT
         return is_cheap and size * n_trees * (len(splits) + 2 * n_features) <= _MOST_BYTES
 
-    def predict(self, draws: Floats) -> Floats:
+    def predict(self, draws: Floats, is_same: Mask | None = None) -> Floats:
         """Return the predictions (..., n_outputs) for draws (n_sets, n_rows, n_draws, n_features).
 
         Sets and rows are treated one by one: what is predicted for a draw does not depend on the
-        others.
+        others. `is_same` says which features are the same in all draws for a row, if it is known.
         """
         scores = np.empty((*draws.shape[:3], len(self.intercept)))
         pieces = list(self._pieces(draws.shape))
         n_threads = min(count_threads(), scores[..., 0].size // _DRAWS_A_THREAD)
         if n_threads > 1:
             with ThreadPoolExecutor(n_threads) as threads:
-                found: Any = threads.map(lambda piece: self._scores(draws[piece]), pieces)
+                found: Any = threads.map(lambda piece: self._scores(draws[piece], is_same), pieces)
                 for piece, own in zip(pieces, found, strict=True):
                     scores[piece] = own
         else:
             for piece in pieces:
-                scores[piece] = self._scores(draws[piece])
+                scores[piece] = self._scores(draws[piece], is_same)
         scores += self.intercept
         if self.link != "identity":
             by_score = np.ascontiguousarray(np.moveaxis(scores, -1, 0))
@@ -152,14 +152,14 @@ class TreeMasks:
                 for draw in range(0, n_draws, most):
                     yield number, slice(row, row + n_now), slice(draw, draw + most)
 
-    def _scores(self, draws: Floats) -> Floats:
+    def _scores(self, draws: Floats, is_same: Mask | None = None) -> Floats:
         """Return the sums over trees (n_rows, n_draws, n_outputs), without the intercept."""
         n_rows, n_draws, _ = draws.shape
         rows = draws.astype(np.float32).astype(np.float64) if self._is_single else draws
         columns = rows.transpose(2, 0, 1)
-        is_same = _is_same(columns)[self._features]
-        fixed = self._allowed(columns[..., 0], np.flatnonzero(is_same))
-        masks = self._allowed(columns, np.flatnonzero(~is_same))
+        is_fixed = (_is_same(columns) if is_same is None else is_same)[self._features]
+        fixed = self._allowed(columns[..., 0], np.flatnonzero(is_fixed))
+        masks = self._allowed(columns, np.flatnonzero(~is_fixed))
         if masks is None:
             masks = np.tile(self._everything, (n_rows * n_draws, 1))
         by_row = masks.reshape(n_rows, n_draws, -1)

@@ -195,12 +195,13 @@ class CopulaOrdering(Ordering):
         return np.stack(scores, axis=1)
 
     def _prefixes(
-        self, rows: Floats, scores: Floats, lengths: list[int]
+        self, rows: Floats, z: Floats, scores: Floats, lengths: list[int]
     ) -> Iterator[tuple[int, Floats, Floats]]:
         shown = np.empty((rows.shape[1], *scores.shape[:2]))
         view = shown.transpose(1, 2, 0)
         at = 0
-        for length, drawn in self._steps(self._to_scores(rows), scores, lengths):
+        # The scores of known features are not read.
+        for length, drawn in self._steps(rows, z, scores, lengths):
             new = self.order[at:length]
             shown[new] = rows.T[new, :, None]
             at = length

@@ -136,7 +136,8 @@ class Ordering:
         """
         rows, wanted = self._read(X, lengths)
         checked = check_scores(scores, *rows.shape)
-        return ((length, draws) for length, draws, _ in self._prefixes(rows, checked, wanted))
+        z = self._whiten(self._to_scores(rows), max(wanted, default=0))
+        return ((length, draws) for length, draws, _ in self._prefixes(rows, z, checked, wanted))
 
     def latent_prefixes(
         self,
@@ -151,12 +152,15 @@ class Ordering:
         rows, wanted = self._read(X, lengths)
         z = self._whiten(self._to_scores(rows), max(wanted, default=0))
         centers = np.repeat(self.mean[:, None], len(rows), axis=1)
+        # The sums over later features of squared weights, in the ordering's order.
+        variances = np.cumsum(self.factor[:, ::-1] ** 2, axis=1)[:, ::-1]
         at = 0
-        for length, draws, drawn in self._prefixes(rows, check_scores(scores, *rows.shape), wanted):
+        checked = check_scores(scores, *rows.shape)
+        for length, draws, drawn in self._prefixes(rows, z, checked, wanted):
             for step in range(at, length):
                 centers += self._weights[:, self.order[step], None] * z[step]
             at, rest = length, self.order[length:]
-            spreads = np.sqrt((self._weights[np.ix_(rest, rest)] ** 2).sum(axis=1))
+            spreads = np.sqrt(variances[length:, length]) if len(rest) else np.empty(0)
             yield (
                 length,
                 draws,
@@ -186,13 +190,16 @@ class Ordering:
         return known
 
     def _prefixes(
-        self, rows: Floats, scores: Floats, lengths: list[int]
+        self, rows: Floats, z: Floats, scores: Floats, lengths: list[int]
     ) -> Iterator[tuple[int, Floats, Floats]]:
-        """Yield lengths, draws, and the scores (n_features, n_rows, n_draws) behind them."""
+        """Yield lengths, draws, and the scores (n_features, n_rows, n_draws) behind them.
+
+        `z` are the whitened rows, see `_whiten`.
+        """
         possible = self._layout.possible
         # Steps continue from unmoved draws, so the moved ones are copies.
         shown = None if possible.is_free else np.empty((rows.shape[1], *scores.shape[:2]))
-        for length, draws in self._steps(rows, scores, lengths):
+        for length, draws in self._steps(rows, z, scores, lengths):
             if shown is None:
                 view = draws.transpose(1, 2, 0)
             else:
@@ -203,10 +210,9 @@ class Ordering:
             yield length, view, draws
 
     def _steps(
-        self, rows: Floats, scores: Floats, lengths: list[int]
+        self, rows: Floats, z: Floats, scores: Floats, lengths: list[int]
     ) -> Iterator[tuple[int, Floats]]:
         """Yield draws (n_features, n_rows, n_draws) for prefixes: one array, changed in place."""
-        z = self._whiten(rows, max(lengths, default=0))
         draws = self._all_unknown(scores)
         at = 0
         for length in lengths:

@@ -53,6 +53,7 @@ def two_processors(monkeypatch):
     monkeypatch.setattr(joblib, "cpu_count", lambda: 2)
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     monkeypatch.setattr(os, "getloadavg", lambda: (0.4, 0.4, 0.4), raising=False)
+    monkeypatch.setattr(spare, "_ticks", lambda: None)
     monkeypatch.setattr(spare, "free_bytes", lambda: 2**34)
 
 
@@ -181,7 +182,7 @@ def test_helpers_take_at_most_half_of_the_free_memory(
     monkeypatch.setattr(joblib, "cpu_count", lambda: 8)
     monkeypatch.setattr(os, "cpu_count", lambda: 8)
     monkeypatch.setattr(spare, "free_bytes", lambda: free)
-    assert spare.count_idle(n_bytes) == n_idle
+    assert spare.count_idle(n_bytes, spare.Recently()) == n_idle
 
 
 def test_free_memory_is_what_machine_and_control_groups_leave(tmp_path, monkeypatch):
@@ -322,7 +323,7 @@ def _asked(n_requests):
 def _share(executor, monkeypatch, game, n_requests, n_idle=2):
     """Answer requests with an executor; return the answers and what was reported."""
     pieces = []
-    monkeypatch.setattr(helpers, "count_idle", lambda n_bytes: n_idle)
+    monkeypatch.setattr(helpers, "count_idle", lambda *_: n_idle)
     monkeypatch.setattr(helpers._executors, "get", lambda n_helpers: executor)
 
     def here(game, request):
@@ -452,7 +453,7 @@ from dsage.samplers import Gaussian
 print("begin", flush=True)
 os.environ.pop("OMP_NUM_THREADS", None)
 joblib.cpu_count = os.cpu_count = lambda: 2
-spare.count_idle = helpers.count_idle = lambda n_bytes: 1
+spare.count_idle = helpers.count_idle = lambda *_: 1
 helpers._SECONDS_ALONE = 0.0
 def slow(game, request):
     time.sleep(0.05)

@@ -81,7 +81,38 @@ def test_helpers_take_idle_processors_and_half_of_the_free_memory(
     monkeypatch.setattr(spare.os, "cpu_count", lambda: n_cores)
     monkeypatch.setattr(spare, "_load", lambda: load)
     monkeypatch.setattr(spare, "free_bytes", lambda: free)
-    assert spare.count_idle(n_bytes) == n_idle
+    monkeypatch.setattr(spare, "_ticks", lambda: None)
+    assert spare.count_idle(n_bytes, spare.Recently()) == n_idle
+
+
+STAT = "cpu  {busy} 0 0 {idle} {waiting} 0 0 0 7 7\ncpu0 1 2 3 4 5 6 7 8 9 10\n"
+
+
+@pytest.mark.parametrize(
+    ("busy", "idle", "waiting", "n_busy"),
+    [(400, 400, 0, 2.0), (0, 700, 100, 0.0), (800, 0, 0, 4.0), (10, 20, 0, 3.3)],
+)
+def test_busy_processors_are_counted_since_the_beginning(
+    machine, monkeypatch, busy, idle, waiting, n_busy
+):
+    monkeypatch.setattr(spare.os, "cpu_count", lambda: 4)
+    monkeypatch.setattr(spare, "_load", lambda: 3.3)
+    write(machine, "/proc/stat", STAT.format(busy=5000, idle=300, waiting=20))
+    recently = spare.Recently()
+    text = STAT.format(busy=5000 + busy, idle=300 + idle, waiting=20 + waiting)
+    write(machine, "/proc/stat", text)
+    # The last minute counts if there are few ticks.
+    assert recently.count_busy() == pytest.approx(n_busy)
+
+
+@pytest.mark.parametrize(
+    "text", [None, "", "cpu 1 2\n", "cpu a b c d e f g h\n", "intr 1 2 3 4 5 6\n"]
+)
+def test_without_ticks_the_last_minute_counts(machine, monkeypatch, text):
+    monkeypatch.setattr(spare, "_load", lambda: 1.5)
+    if text is not None:
+        write(machine, "/proc/stat", text)
+    assert spare.Recently().count_busy() == 1.5
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from joblib.externals.loky import ProcessPoolExecutor
 from joblib.parallel import get_active_backend
 
 from dsage.estimate.parallel.pools import steady_digits
-from dsage.estimate.parallel.spare import count_idle, count_processors, is_overloaded
+from dsage.estimate.parallel.spare import Recently, count_idle, count_processors, is_overloaded
 from dsage.estimate.parallel.work import Done, Payload, ignore_interrupts, pack, work
 from dsage.games.base import Floats, Game, Request, ask
 
@@ -79,6 +79,7 @@ class Helpers:
         self._loading: list[Future[Any]] = []
         self._n_helpers = 0
         self._look_from = _SECONDS_ALONE
+        self._recently = Recently()
 
     @property
     def n_working(self) -> int:
@@ -112,6 +113,7 @@ class Helpers:
         self._game, self._seconds = game, 0.0
         self._is_working, self._loading = False, []
         self._look_from = _SECONDS_ALONE
+        self._recently = Recently()
         self._is_refused = not _is_allowed(game)
 
     def _look(self, game: Game, seconds: float) -> None:
@@ -123,6 +125,7 @@ class Helpers:
             if not self._loading:
                 # Processors that are busy now may be idle later.
                 self._look_from = 2 * (self._seconds + seconds)
+                self._recently = Recently()
             return
         done = [each for each in self._loading if each.done()]
         if done:
@@ -132,11 +135,11 @@ class Helpers:
 
     def _start(self, game: Game) -> None:
         """Send the game to helpers, without waiting for them."""
-        if count_idle(0) == 0:
+        if count_idle(0, self._recently) == 0:
             return
         try:
             self._token, self._payload = pack(game, None, _MOST_BYTES)
-            self._n_helpers = count_idle(self._payload.nbytes)
+            self._n_helpers = count_idle(self._payload.nbytes, self._recently)
             if self._n_helpers:
                 self._executor = _executors.get(self._n_helpers)
                 self._loading = [self._send(()) for _ in range(self._n_helpers)]

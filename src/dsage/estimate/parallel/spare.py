@@ -13,6 +13,8 @@ _MOST_PROCESSORS = 4
 _BYTES_A_PROCESS = 2**29
 # Shares that helpers may use: of the free memory, or of all memory if the free memory is unknown.
 _SHARE_OF_FREE, _SHARE_OF_ALL = 0.5, 0.25
+# Ticks of all processors, of about 10 milliseconds each, that tell how busy they are.
+_FEWEST_TICKS = 50
 _GROUPS = Path("/sys/fs/cgroup")
 
 
@@ -27,14 +29,31 @@ def count_processors() -> int:
     return min(n_processors, int(n_threads)) if n_threads.isdigit() else n_processors
 
 
-def count_idle(n_bytes: int) -> int:
+class Recently:
+    """How many processors were busy since a moment: those of this process, and of all others.
+
+    On Linux they are counted since this object was made; elsewhere, and within a fraction of a
+    second, the mean of the last minute takes their place.
+    """
+
+    def __init__(self) -> None:
+        self._before = _ticks()
+
+    def count_busy(self) -> float | None:
+        """Return the mean number of busy processors; None if it is not known."""
+        before, now = self._before, _ticks()
+        if before is None or now is None or now[1] - before[1] < _FEWEST_TICKS:
+            return _load()
+        return (os.cpu_count() or 1) * (1.0 - (now[0] - before[0]) / (now[1] - before[1]))
+
+
+def count_idle(n_bytes: int, recently: Recently) -> int:
     """Return for how many helpers there are idle processors and memory.
 
-    `n_bytes` is the size of the game that each of them is sent. Busy processors are averaged over
-    the last minute, for this process and all others.
+    `n_bytes` is the size of the game that each of them is sent.
     """
     n_most = min(count_processors(), _MOST_PROCESSORS) - 1
-    load = _load()
+    load = recently.count_busy()
     if load is not None:
         # This is the load of the whole machine, though this process may use only a part of it.
         n_most = min(n_most, round((os.cpu_count() or 1) - load))
@@ -53,6 +72,19 @@ def is_overloaded() -> bool:
     """
     load = _load()
     return load is not None and load > (os.cpu_count() or 1) + 0.5
+
+
+def _ticks() -> tuple[int, int] | None:
+    """Return the idle time of all processors and their whole time, in ticks; None if not Linux."""
+    try:
+        with Path("/proc/stat").open(encoding="ascii") as file:
+            name, *counts = file.readline().split()
+        # The last two numbers are part of the first two.
+        ticks = [int(count) for count in counts[:8]]
+    except (OSError, ValueError):
+        return None
+    # Waiting for a disk is idle.
+    return (ticks[3] + ticks[4], sum(ticks)) if name == "cpu" and len(ticks) > 4 else None
 
 
 def _load() -> float | None:

@@ -132,6 +132,8 @@ class BlockGame(Game):
             ):
                 gains = self._linear.solve(factor, self._linear.slopes[order])
                 path[...] = coefficients_along(factor, gains, order, end)
-            squares = np.einsum("apof,apof->ap", paths @ self._moments, paths)
+            # One product of many rows, not many of a few.
+            products = (paths.reshape(-1, n_columns) @ self._moments).reshape(paths.shape)
+            squares = np.einsum("apof,apof->ap", products, paths)
             risks[at] += squares - 2.0 * np.einsum("apof,fo->ap", paths, self._effects)
         return risks

@@ -64,6 +64,10 @@ class DrawControl:
         self._tables = tables.ravel()
         # The end of a period is the beginning of the next one.
         self._rises = np.diff(tables, append=tables[..., -1:]).ravel()
+        # What spreads do to the waves in expectation, and what interpolation does.
+        q = np.arange(1, waves.shape[2] + 1)[:, None, None, None]
+        self._exponents: Floats = -0.5 * (_FREQUENCY * q) ** 2
+        self._dampings: Floats = np.sinc(q / _N_CELLS) ** 2
         # From scores to places in the tables.
         self._rates = (_N_CELLS / _PERIOD) / scales
         self._shifts = _N_CELLS / 2 - means * self._rates
@@ -155,8 +159,7 @@ class DrawControl:
         total: Floats = self._look_up(at, chosen, latent.scores).sum(axis=0)
         means, scales = self._means[at, None, None], self._scales[at, None, None]
         centers, spreads = (latent.centers - means) / scales, latent.spreads / scales
-        q = np.arange(1, self._waves.shape[2] + 1)[:, None, None, None]
-        damping = np.exp(-0.5 * (_FREQUENCY * q * spreads) ** 2) * np.sinc(q / _N_CELLS) ** 2
+        damping = np.exp(self._exponents * spreads**2) * self._dampings
         expected = _sum_waves(chosen.waves[:, :, at] * damping, _FREQUENCY * centers)
         expected += chosen.linear[at] * centers
         # Unlike a sum, it adds in the same order if there is only one row.

@@ -138,8 +138,8 @@ class TreeMasks:
                 scores[piece] = self._scores(draws[piece], is_same)
         scores += self.intercept
         if self.link != "identity":
-            by_score = np.ascontiguousarray(np.moveaxis(scores, -1, 0))
-            scores = np.moveaxis(apply_link(self.link, by_score), 0, -1)
+            by_score = np.ascontiguousarray(scores.transpose(3, 0, 1, 2))
+            scores = apply_link(self.link, by_score).transpose(1, 2, 3, 0)
         return scores if self._output is None else scores[..., [self._output]]
 
     def _pieces(self, shape: tuple[int, ...]) -> Iterator[tuple[int, slice, slice]]:

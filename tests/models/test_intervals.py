@@ -57,4 +57,4 @@ def test_missing_values_are_in_the_last_interval():
 def test_columns_with_close_edges_are_searched():
     intervals = Intervals([EDGES["close"], EDGES["even"]])
     assert intervals._is_searched.tolist() == [True, False]
-    assert intervals._n_steps == 1
+    assert intervals._n_steps.tolist() == [0, 1]

@@ -11,7 +11,7 @@ Floats = npt.NDArray[np.float64]
 Places = npt.NDArray[np.intp]
 
 # Cells of equal width for each edge of the column with the most edges, and for each column.
-_CELLS_PER_EDGE, _FEWEST_CELLS, _MOST_CELLS = 16, 512, 4096
+_CELLS_PER_EDGE, _FEWEST_CELLS, _MOST_CELLS = 16, 1024, 4096
 # Cells begin earlier and end later by this share of their width: rounding may move a number.
 _MARGIN = 1e-3
 # Cells that are narrower, or wider than its inverse, are not made.
@@ -60,7 +60,7 @@ class Intervals:
         self._first = np.zeros((len(sizes), self._n_cells + 1), dtype=np.intp)
         n_steps = np.array([self._fill(column) for column in range(len(sizes))], dtype=np.intp)
         self._is_searched = n_steps > _MOST_STEPS
-        self._n_steps = int(n_steps[~self._is_searched].max(initial=0))
+        self._n_steps: Places = np.where(self._is_searched, 0, n_steps)
 
     def _fill(self, column: int) -> int:
         """Make the cells of a column, and return the most edges that one of them has."""
@@ -94,11 +94,18 @@ class Intervals:
         cells = place.astype(np.intp)
         cells += columns[:, None] * (self._n_cells + 1)
         found: Places = self._first.take(cells)
-        for _ in range(self._n_steps):
-            found += points > self._upper.take(found)
-        for at in np.flatnonzero(self._is_searched[columns]).tolist():
-            column = columns[at]
-            found[at] = self.starts[column] + np.searchsorted(self._edges[column], points[at])
+        n_steps = self._n_steps[columns]
+        for step in range(int(n_steps.max(initial=0))):
+            at = np.flatnonzero(n_steps > step)
+            if 2 * len(at) > len(columns):
+                found += points > self._upper.take(found)
+            else:
+                some = found[at]
+                found[at] = some + (points[at] > self._upper.take(some))
+        for number in np.flatnonzero(self._is_searched[columns]).tolist():
+            column = columns[number]
+            places = np.searchsorted(self._edges[column], points[number])
+            found[number] = self.starts[column] + places
         if has_missing:
             np.copyto(found, self._missing[columns, None], where=is_missing)
         return found

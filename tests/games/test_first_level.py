@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dsage.games.first_level import _Predictors, _shares_left
+from dsage.games.first_level import _join_classes, _Predictors, _shares_left
 from dsage.games.functions import Functions
 from small_games import TableGame
 
@@ -151,3 +151,17 @@ def test_functions_are_as_many_as_columns_are_allowed(monkeypatch, most, n_funct
     assert [level.functions.n_columns for level in found] == [2 * n for n in n_functions]
     assert predictors.fit([drawn[:, 0]], 5) is None
     assert (predictors.fit([drawn[:, 0]], 1) is None) == (most < 2)
+
+
+def test_two_classes_are_one_output_with_the_same_squared_error():
+    rng = np.random.default_rng(0)
+    p, y = rng.random(50), rng.integers(2, size=50)
+    both, targets = np.column_stack([1 - p, p]), np.eye(2)[y]
+    one, target = _join_classes(both, targets)
+    wanted = ((both - targets) ** 2).sum(axis=1)
+    np.testing.assert_allclose((one - target) ** 2, wanted, atol=1e-12)
+    others = [(2 * both, targets), (both, 2 * targets), (np.eye(3)[y], np.eye(3)[y]), (p, p)]
+    for output, aim in others:
+        found = _join_classes(output, aim)
+        assert found[0] is output
+        assert found[1] is aim

@@ -42,6 +42,8 @@ _UNIT_ROWS = 64
 _WORTH = 0.9
 # Up to so many features, a first level has balanced orderings, which are worth so many others.
 _FEW_FEATURES, _BALANCED = 32, 3.0
+# The root of the number of classes that are one output, and the error of the sum of probabilities.
+_ROOT, _DIGITS = math.sqrt(2.0), 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,15 +76,19 @@ def find_first_levels(
             return ()
         found = _find_score_game(game, weights, linked)
         return () if found is None else (found,)
+    joined = [_join_classes(*pair) for pair in zip(outputs, targets, strict=True)]
+    targets = [target for _, target in joined]
     linear = tuple(
         MomentGame(game.matrix, output, target, names, sample_weight=weights)
-        for output, target in zip(outputs, targets, strict=True)
+        for output, target in joined
     )
     # Every feature has a column at least.
     if not game.is_drawn or len(names) > _MOST_COLUMNS:
         return linear
     drawn, predicted = game.draw_unknown(N_DRAWN)
     predictions = [predicted] if len(outputs) == 1 else list(predicted.T)
+    if joined[0][0].ndim < outputs[0].ndim:
+        predictions = [_ROOT * predicted[:, 1]]
     chain: list[tuple[Game, ...]] = [linear]
     predictors_of = _Predictors(drawn, game.layout.n_categories)
     for functions, predictors in predictors_of.find_additive(predictions):
@@ -102,6 +108,19 @@ def find_first_levels(
         return (plain,)
     on_scale, as_it_is = _shares_left(game, (on_link, plain))
     return (on_link if on_scale < _BETTER * as_it_is else plain,)
+
+
+def _join_classes(output: Floats, target: Floats) -> tuple[Floats, Floats]:
+    """Return probabilities and targets of two classes as one output, others as they are.
+
+    The squared error of both is twice that of one of them.
+    """
+    if output.shape[1:] != (2,):
+        return output, target
+    sums = [each.sum(axis=1) for each in (output, target)]
+    if not all(np.allclose(each, 1.0, rtol=0.0, atol=_DIGITS) for each in sums):
+        return output, target
+    return _ROOT * output[:, 1], _ROOT * target[:, 1]
 
 
 def _find_score_game(game: Expected, weights: Floats, linked: LinkedLoss) -> Game | None:

@@ -107,8 +107,9 @@ def test_thresholds_are_compared_in_the_precision_of_the_model():
 
 @pytest.mark.parametrize("most", [1, 100, 1 << 17])
 @pytest.mark.parametrize("n_threads", [1, 3])
-def test_predictions_do_not_depend_on_portions_and_threads(monkeypatch, most, n_threads):
-    model = LGBMClassifier(n_estimators=20, verbose=-1, n_jobs=1).fit(X, LABELS[3])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_predictions_do_not_depend_on_portions_and_threads(monkeypatch, most, n_threads, n_classes):
+    model = LGBMClassifier(n_estimators=21, verbose=-1, n_jobs=1).fit(X, LABELS[n_classes])
     masks, draws = masks_of(model, loss="cross_entropy"), some_draws()
     whole = masks.predict(draws)
     monkeypatch.setattr(tree_masks, "_MASKS_AT_ONCE", most)
@@ -118,6 +119,10 @@ def test_predictions_do_not_depend_on_portions_and_threads(monkeypatch, most, n_
     assert np.array_equal(masks.predict(draws), whole)
     alone = [masks.predict(draws[:, [at]]) for at in range(draws.shape[1])]
     assert np.array_equal(np.concatenate(alone, axis=1), whole)
+    single = [masks.predict(draws[:, :, [at]]) for at in range(draws.shape[2])]
+    assert np.array_equal(np.concatenate(single, axis=2), whole)
+    monkeypatch.setattr(tree_masks, "_FEW_PLACES", 0)
+    assert np.array_equal(masks.predict(draws), whole)
 
 
 def test_trees_with_few_leaves_are_put_together():

@@ -32,6 +32,8 @@ _BYTES_OF_PLACE, _BYTES_OF_DESCENT = 1000.0, 750.0
 _MOST_BYTES = 1 << 25
 # Masks that are held at a time, and the least number of rows: with fewer, calls take longer.
 _MASKS_AT_ONCE, _FEWEST_ROWS = 1 << 17, 64
+# Masks of so many values are combined in one call.
+_FEW_PLACES = 1 << 11
 # The smallest number of draws for a thread.
 _DRAWS_A_THREAD = 4096
 _LINKS = frozenset(("identity", "logistic", "softmax"))
@@ -76,7 +78,9 @@ class TreeMasks:
         self._values = np.zeros((found[0].values.shape[1], len(found), n_leaves))
         for tree, part in enumerate(found):
             self._values[:, tree, : part.n_leaves] = part.values.T
-        self._first: Rows = np.arange(len(found)) * n_leaves
+        # Small integers are added in less time.
+        small = np.min_scalar_type(len(found) * n_leaves)
+        self._first: Masks = (np.arange(len(found)) * n_leaves).astype(small)
         every = [2**part.n_leaves - 1 for part in found]
         self._everything: Masks = np.array(every, dtype=np.uint64).astype(kind)
         self.intercept: Floats = np.zeros(max(len(self._values), ensemble.n_scores))
@@ -167,9 +171,11 @@ class TreeMasks:
             by_row &= fixed[:, None]
         by_row -= masks.dtype.type(1)
         # The number of bits below the only one.
-        leaves = np.add(np.bitwise_count(by_row), self._first, dtype=np.intp)
+        leaves = np.add(np.bitwise_count(by_row), self._first).astype(np.intp)
         if len(self._starts) == 1:
-            return np.stack([values.take(leaves).sum(axis=2) for values in self._values], axis=2)
+            # A sum of few numbers takes NumPy longer.
+            sums = [np.einsum("rdt->rd", values.take(leaves)) for values in self._values]
+            return np.stack(sums, axis=2)
         found: Floats = np.add.reduceat(self._values[0].take(leaves), self._starts, axis=2)
         return found
 
@@ -181,8 +187,13 @@ class TreeMasks:
         if not len(which):
             return None
         x = columns[self._features[which]].reshape(len(which), -1)
-        first, *others = self._intervals.find(x, which)
-        found: Masks = self._table.take(first, axis=0)
+        every = self._intervals.find(x, which)
+        found: Masks
+        if every.size <= _FEW_PLACES:
+            found = np.bitwise_and.reduce(self._table.take(every, axis=0), axis=0)
+            return found
+        first, *others = every
+        found = self._table.take(first, axis=0)
         own = np.empty_like(found)
         for places in others:
             # Clipping saves a copy; there is nothing to clip.

@@ -18,7 +18,7 @@ from dsage.data.layout import Layout
 from dsage.games import LossGame, OutputGame
 from dsage.models import as_model, tree_masks
 from dsage.models.tree_masks import TreeMasks
-from dsage.models.trees import read_trees
+from dsage.models.trees import count_leaves, read_trees
 from dsage.samplers import Gaussian
 
 N_FEATURES = 5
@@ -161,6 +161,22 @@ def test_many_features_and_large_tables_do_not_pay(monkeypatch):
     wide = np.random.default_rng(0).normal(size=(300, 60))
     model = LGBMRegressor(n_estimators=20, verbose=-1).fit(wide, wide.sum(axis=1))
     assert not TreeMasks.pays(read_trees(model))
+
+
+def test_large_trees_of_forests_are_not_read(monkeypatch):
+    large = RandomForestRegressor(20, random_state=0).fit(X, SIGNAL)
+    small = RandomForestRegressor(20, max_leaf_nodes=20, random_state=0).fit(X, SIGNAL)
+    assert count_leaves(large) == max(each.tree_.n_leaves for each in large) > 64
+    assert count_leaves(small) == 20
+    assert count_leaves(LinearRegression()) == 0
+    # A forest that was not fitted.
+    assert count_leaves(RandomForestRegressor()) == 0
+    read = []
+    monkeypatch.setattr(tree_masks, "read_trees", read.append)
+    assert masks_of(large) is None
+    assert not read
+    assert masks_of(small) is None
+    assert len(read) == 1
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.float32])

@@ -41,9 +41,9 @@ _PREDICTED_BYTES = 2**25
 _COPIED_BYTES = 2**26
 N_MEAN = 1 << 12
 """Draws for the mean prediction, which is the same for all rows."""
-# Predictions for all prefixes of an ordering of all rows and its reverse from which on trees are
-# read from the model: reading them takes as long as it predicts some thousand rows.
-_MANY_DRAWS = 1 << 15
+# Draws for all rows along an ordering and its reverse from which on trees are read from the model:
+# reading them takes as long as it predicts some thousand rows, and a run has several orderings.
+_MANY_DRAWS = 1 << 12
 # The epoch of their noise, which no estimate reaches.
 _MEAN_EPOCH = 1 << 40
 

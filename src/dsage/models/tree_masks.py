@@ -17,7 +17,7 @@ from dsage.models.forests import count_threads
 from dsage.models.intervals import Intervals
 from dsage.models.leaves import TOLERANCE, mix_rows
 from dsage.models.link_scores import Floats, Mask, Rows, apply_link, invert_link
-from dsage.models.trees import Ensemble, Tree, boxes, read_trees
+from dsage.models.trees import Ensemble, Tree, boxes, count_leaves, read_trees
 
 Masks = npt.NDArray[np.unsignedinteger[Any]]
 
@@ -303,7 +303,7 @@ def find_tree_masks(
     rows `X`, as they are and with their features mixed. There are none for columns of classes, of
     single precision or of integers, which the model sees rounded.
     """
-    if not (column_precision(layout) == 2).all():
+    if not (column_precision(layout) == 2).all() or count_leaves(model) > MOST_LEAVES:
         return None
     ensemble = read_trees(model)
     if ensemble is None or not ensemble.trees or not TreeMasks.pays(ensemble):

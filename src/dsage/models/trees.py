@@ -66,6 +66,20 @@ def read_trees(model: Any) -> Ensemble | None:  # noqa: ANN401
         return None
 
 
+def count_leaves(model: Any) -> int:  # noqa: ANN401
+    """Return the most leaves of a tree of a forest of scikit-learn; 0 for other models.
+
+    This takes far less time than to read the trees.
+    """
+    try:
+        if (sklearn_name(model) or "") in _FORESTS:
+            return max(int(each.tree_.n_leaves) for each in model)
+    # Another version of a library may keep its trees elsewhere.
+    except (AttributeError, TypeError, ValueError):
+        pass
+    return 0
+
+
 def boxes(tree: Tree) -> Iterator[tuple[Box, Floats]]:
     """Yield the intervals of the features on the path to each leaf, and its value."""
     stack: list[tuple[int, Box]] = [(0, {})]

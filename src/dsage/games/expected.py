@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any, cast
 
 import numpy as np
 
-from dsage._check import refusal
-from dsage._random import Streams
-from dsage.data.frames import is_frame
-from dsage.data.layout import Layout
 from dsage.data.portions import row_slices
-from dsage.games.base import Floats, Game, Mask, Orders, Rows, mean_within
+from dsage.games.base import Floats, Mask, Orders, Rows, mean_within
 from dsage.games.chunk import Chunk
 from dsage.games.controls import fit_control
 from dsage.games.device import DeviceMeans, device_means
@@ -21,22 +16,19 @@ from dsage.games.exact_means import ExactMeans
 from dsage.games.known_means import find_marginal_means, find_normal_means, find_scores
 from dsage.games.normal_means import NormalDraws
 from dsage.games.options import GameOptions
+from dsage.games.predicted import COPIES, Predicted
 from dsage.games.predictor import Predictor
 from dsage.games.prefixes import Control, ask_prefixes, draw_prefixes, expect_prefixes
 from dsage.games.received import expected_output, given, received
 from dsage.games.row_control import RowControl
 from dsage.models.affine import Affine
 from dsage.models.tree_masks import TreeMasks
-from dsage.samplers.base import Sampler, check_sampler
+from dsage.samplers.base import Sampler
 from dsage.samplers.interface import Prefixes
 from dsage.samplers.noise import Noise
 from dsage.samplers.ordering import Ordering
 from dsage.samplers.recent import Recent
 
-# A draw is held in memory as noise, scores, draw, frame and the model's own copies.
-_COPIES = 6
-# Memory of rows that are predicted at a time, with what the model makes of them.
-_PREDICTED_BYTES = 2**25
 # Memory of evaluation rows up to which other processes automatically get copies.
 _COPIED_BYTES = 2**26
 N_MEAN = 1 << 12
@@ -44,11 +36,9 @@ N_MEAN = 1 << 12
 # Draws for all rows along an ordering and its reverse from which on trees are read from the model:
 # reading them takes as long as it predicts some thousand rows, and a run has several orderings.
 _MANY_DRAWS = 1 << 12
-# The epoch of their noise, which no estimate reaches.
-_MEAN_EPOCH = 1 << 40
 
 
-class Expected(Game):
+class Expected(Predicted):
     """A game from the predictions ``f_S(x) = E[f(X) | x_S]`` of a model; see :class:`ModelGame`.
 
     The expectation is a mean over draws of the unknown features, in independent replicates. An
@@ -67,35 +57,8 @@ class Expected(Game):
         X: Any,  # noqa: ANN401
         options: GameOptions,
     ) -> None:
-        self.model, self.sampler = model, sampler
-        self._sampler = check_sampler(sampler)
-        # Categories and missing values that training lacks are passed on to the model.
-        learned = self._sampler.layout_
-        self.layout: Layout = Layout.of(X) if learned is None else learned.extend(X)
-        self.matrix = self.layout.encode(X)
-        self.feature_names = self.layout.names
-        self.n_rows = len(self.matrix)
-        if not self.n_rows or not self.feature_names:
-            raise refusal("X", "of at least one row and one column", self.matrix.shape, "Add some")
-        self._max_bytes = options.max_bytes
+        super().__init__(model, sampler, X, options)
         self._is_controlled = options.draw_control == "auto"
-        self._streams = Streams(options.random_state)
-        self.interventions = self._sampler.interventions
-        self._n_noise = len(self.feature_names) + self._sampler.n_hidden
-        self.noise = Noise(
-            self._streams,
-            self._n_noise,
-            n_replicates=options.n_replicates,
-            n_draws=options.n_draws_each,
-            kind=options.noise,
-        )
-        self._frames = self._layout_for_model(X)
-        self._n_predicted = 0
-        self.predictions = self._predict_rows(self.matrix)
-        # A sampler that was fitted to an array takes arrays for rows that are not encoded.
-        self._is_raw = learned is not None and learned.kind == "numpy"
-        self._is_raw &= bool(self.layout.n_categories.any())
-        self._rows = self.layout.decode(self.matrix) if self._is_raw else self.matrix
         is_usable = all(
             bool(self._sampler.usable(self.matrix[some]).all())
             for some in row_slices(self.n_rows, 8 * len(self.feature_names))
@@ -104,7 +67,6 @@ class Expected(Game):
         # Conditional means are of numbers that are always present.
         if self.layout.may_miss.any() or not is_usable:
             self._affine = None
-        self._scores = None
         if self._affine is None:
             self._scores = find_scores(model, self.layout, self._frames, self.matrix)
         self._exact, self._normal = self._find_means(is_usable=is_usable)
@@ -188,33 +150,6 @@ class Expected(Game):
         """Return the output of each row whose noise a loss is corrected for; None for no loss."""
         return None
 
-    @property
-    def is_marginal(self) -> bool:
-        """Whether draws do not depend on the known features."""
-        return self._sampler.is_marginal
-
-    @property
-    def n_predicted(self) -> int:
-        """Number of rows predicted by the model so far."""
-        return self._n_predicted
-
-    def __getstate__(self) -> dict[str, Any]:
-        # A copy has predicted nothing but its rows: workers know a game that they already have.
-        return {**vars(self), "_n_predicted": self.n_rows}
-
-    def _layout_for_model(self, X: Any) -> Layout:  # noqa: ANN401
-        """Return the layout with which the model receives the type of container of X."""
-        is_array = self.layout.kind == "numpy"
-        return self.layout if is_frame(X) != is_array else Layout.of(X)
-
-    def _predict_rows(self, rows: Floats) -> Floats:
-        """Return the model's predictions for encoded rows (n_rows, n_features)."""
-        self._n_predicted += len(rows)
-        # In portions that do not depend on `max_bytes`, as the last digits of a model may.
-        slices = row_slices(len(rows), 8 * _COPIES * len(self.feature_names), _PREDICTED_BYTES)
-        found = [self.model.predict(self._frames.decode(rows[some])) for some in slices]
-        return found[0] if len(found) == 1 else np.concatenate(found)
-
     def _mean(self) -> Floats:
         """Return the mean prediction with no feature known, (...), from a net of many draws."""
         nothing = np.zeros((1, len(self.feature_names)), dtype=np.bool_)
@@ -224,31 +159,6 @@ class Expected(Game):
             return mean
         total: Floats = self.draw_unknown(N_MEAN)[1].sum(axis=0)
         return total / N_MEAN
-
-    def draw_unknown(self, n_rows: int) -> tuple[Floats, Floats]:
-        """Return rows drawn with no feature known, as codes, and the predictions for them."""
-        nothing = np.zeros(len(self.feature_names), dtype=np.bool_)
-        noise = Noise(self._streams, self._n_noise, n_replicates=1, n_draws=n_rows)
-        first = noise(np.zeros(1, dtype=np.intp), _MEAN_EPOCH)
-        draws = self._sampler.draw(self._rows[:1], nothing, first)[0]
-        return draws, self._check_outputs(self._predict_rows(draws), 1)
-
-    def mix_rows(self, background: Floats, n_rows: int) -> tuple[Floats, Floats]:
-        """Return mixed rows, as codes, and the predictions for them.
-
-        A mixed row has some features of an evaluation row, and the others of a background row: with
-        a marginal sampler, the model predicts such rows.
-        """
-        rng = self._streams("mixed rows")
-        known = rng.random((n_rows, len(self.feature_names))) < rng.random((n_rows, 1))
-        own, other = (rng.integers(len(each), size=n_rows) for each in (self.matrix, background))
-        mixed = np.where(known, self.matrix[own], background[other])
-        return mixed, self._check_outputs(self._predict_rows(mixed), 1)
-
-    @property
-    def equal_rows(self) -> Floats | None:
-        """The rows of a marginal sampler, as codes; None for samplers without such rows."""
-        return self._sampler.equal_rows
 
     @property
     def _can_control(self) -> bool:
@@ -456,29 +366,6 @@ class Expected(Game):
         """Return the features whose values the model receives, (n_coalitions, n_features)."""
         return received(known, len(self.feature_names))
 
-    @property
-    def _is_direct(self) -> bool:
-        """Whether predictions for draws follow from scores, without calls of the model."""
-        # Only the model could check whether exponentials are too large.
-        return self._scores is not None and self._scores.link != "exp"
-
-    def _ask(self, draws: Floats, is_same: Mask | None = None) -> Floats:
-        """Return the predictions for draws (n_coalitions, n_rows, n_draws, n_features).
-
-        `is_same` says which features are the same in all draws for a row, if it is known.
-        """
-        self._n_predicted += math.prod(draws.shape[:3])
-        if self._scores is not None and self._is_direct:
-            predicted = self._scores.predict(draws)
-        elif self._trees is not None:
-            predicted = self._trees.predict(draws, is_same)
-        else:
-            flat = draws.reshape(-1, draws.shape[-1])
-            # Nothing reads these draws again, so the model need not get a copy.
-            predicted = self.model.predict(self._frames.decode(flat), is_disposable=True)
-            predicted = self._check_outputs(predicted, 1)
-        return predicted.reshape(*draws.shape[:3], *self.predictions.shape[1:])
-
     def _predict(self, draws: Floats) -> Floats:
         """Return the mean prediction per replicate of draws (n_coalitions, n_rows, n_draws, d)."""
         return self._average(self._ask(draws))
@@ -494,15 +381,6 @@ class Expected(Game):
         if noise is not None:
             predicted = predicted - noise.reshape(shape)
         return mean_within(predicted, axis=3)
-
-    def _check_outputs(self, predicted: Floats, axis: int) -> Floats:
-        """Return predictions whose outputs, from `axis` on, have the shape of the rows' outputs."""
-        if predicted.shape[axis:] != self.predictions.shape[1:]:
-            condition = f"of shape (n_rows, {', '.join(map(str, self.predictions.shape[1:]))})"
-            found = (*predicted.shape[:1], *predicted.shape[axis:])
-            advice = "The number of outputs differs from the number for the evaluation rows"
-            raise refusal(f"the prediction of {self.model.name}", condition, found, advice)
-        return predicted
 
     def _means_of_pairs(self, known: Mask, rows: Rows, epoch: int, source: Noise) -> Floats:
         """Return the means (n_pairs, n_replicates, ...) of pairs of a coalition and a row."""
@@ -529,4 +407,4 @@ class Expected(Game):
             return self._normal.bytes_per_row(self.noise)
         n_draws = self.noise.n_replicates * self.noise.n_draws if self.is_drawn else 1
         n_outputs = self.predictions.size // self.n_rows
-        return 8 * n_draws * (_COPIES * len(self.feature_names) + 2 * n_outputs)
+        return 8 * n_draws * (COPIES * len(self.feature_names) + 2 * n_outputs)

@@ -125,6 +125,22 @@ def test_edges_to_classes_near_the_target_need_less_evidence():
     assert all(each == of_numbers[0] for each in of_numbers)
 
 
+def test_edges_of_the_target_need_more_evidence_than_those_that_leave_its_blanket():
+    frame = make()
+    table = Table(frame)
+    places = {name: node for node, name in enumerate(frame)}
+    kind = places["kind"]
+    score = BasisScore(table, Blocks.from_table(table))
+    tests = OverlookedEdges(score._blocks, score._logistics, target=places["x"])
+    others = [places[name] for name in ("x", "y", "other")]
+    near = {places["x"], places["y"], kind}
+    at_target, within, outside = tests._levels(kind, others, near)
+    assert tests._level == within < at_target < outside
+    # Numbers are as without a target.
+    of_number = tests._levels(places["y"], [places["x"], places["other"]], near)
+    assert (of_number == tests._level).all()
+
+
 def test_the_blanket_of_the_target_is_near_it():
     frame = make()
     table = Table(frame)

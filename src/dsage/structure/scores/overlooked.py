@@ -17,8 +17,9 @@ from dsage.structure.scores.noise import density_slopes
 
 # False edges in a whole graph, about, with classes and of numbers alone.
 _FALSE_EDGES, _OF_NUMBERS = 1.0, 0.5
-# The largest p-value of an edge for each of these, and of an edge to a class near the target.
-_LEVEL, _NEAR_TARGET = 0.01, 0.02
+# The largest p-value of an edge for each of these; of an edge to a class between the target and
+# another variable, and between its Markov blanket and a variable outside.
+_LEVEL, _AT_TARGET, _NEAR_TARGET = 0.01, 0.02, 0.04
 # Rows for each column that is known.
 _ROWS_PER_COLUMN = 10
 # Numbers that are multiplied at a time.
@@ -42,9 +43,11 @@ class OverlookedEdges:
 
     With d variables, an edge is added if p < 2 / d^2, which is about one false edge in the graph,
     and p < 0.01; half as much if there are no classes, whose edges are the ones that are weak. If
-    there is a target, p < 0.02 suffices for an edge to a class if one of its ends is the target or
-    in its Markov blanket: most false separations come from such edges. The most significant ones,
-    relative to their level, come first, since they may explain others.
+    there is a target, more edges to classes are added, because most false separations come from
+    those that are missed: with p < 0.04 between its Markov blanket and a variable outside, and with
+    p < 0.02 between the target itself and another variable, because a false one would cost all
+    separations of that variable. Edges within the blanket hardly matter. The most significant
+    ones, relative to their level, come first, since they may explain others.
 
     Parameters
     ----------
@@ -124,7 +127,8 @@ class OverlookedEdges:
         """Return the largest p-value of each edge to a node."""
         levels = np.full(len(tails), self._level)
         if self._blocks.is_class[node]:
-            levels[[node in near or tail in near for tail in tails]] = _NEAR_TARGET
+            levels[[(node in near) != (tail in near) for tail in tails]] = _NEAR_TARGET
+            levels[[self._target in (node, tail) for tail in tails]] = _AT_TARGET
         return levels
 
     def _is_tested(self, node: int) -> bool:

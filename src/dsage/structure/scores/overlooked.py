@@ -17,9 +17,8 @@ from dsage.structure.scores.noise import density_slopes
 
 # False edges in a whole graph, about, with classes and of numbers alone.
 _FALSE_EDGES, _OF_NUMBERS = 1.0, 0.5
-# The largest p-value of an edge for each of these; of an edge to a class between the target and
-# another variable, and between its Markov blanket and a variable outside.
-_LEVEL, _AT_TARGET, _NEAR_TARGET = 0.01, 0.02, 0.04
+# The largest p-value of an edge for each of these, and of an edge to a class near the target.
+_LEVEL, _NEAR_TARGET = 0.01, 0.02
 # Rows for each column that is known.
 _ROWS_PER_COLUMN = 10
 # Numbers that are multiplied at a time.
@@ -43,11 +42,14 @@ class OverlookedEdges:
 
     With d variables, an edge is added if p < 2 / d^2, which is about one false edge in the graph,
     and p < 0.01; half as much if there are no classes, whose edges are the ones that are weak. If
-    there is a target, more edges to classes are added, because most false separations come from
-    those that are missed: with p < 0.04 between its Markov blanket and a variable outside, and with
-    p < 0.02 between the target itself and another variable, because a false one would cost all
-    separations of that variable. Edges within the blanket hardly matter. The most significant
-    ones, relative to their level, come first, since they may explain others.
+    there is a target, p < 0.02 suffices for an edge to a class between the target and another
+    variable, or between its Markov blanket and a variable outside: most false separations come from
+    such edges. The most significant ones, relative to their level, come first, since they may
+    explain others.
+
+    An edge has several tests, of one, two, four or eight functions. Of numbers, the smallest
+    p-value counts, times their number. Of classes, Cauchy's combination (Liu & Xie, 2020), which is
+    smaller if several tests agree: their effects are weak.
 
     Parameters
     ----------
@@ -127,8 +129,10 @@ class OverlookedEdges:
         """Return the largest p-value of each edge to a node."""
         levels = np.full(len(tails), self._level)
         if self._blocks.is_class[node]:
-            levels[[(node in near) != (tail in near) for tail in tails]] = _NEAR_TARGET
-            levels[[self._target in (node, tail) for tail in tails]] = _AT_TARGET
+            is_outward = [
+                (node in near) != (tail in near) or self._target in (node, tail) for tail in tails
+            ]
+            levels[is_outward] = _NEAR_TARGET
         return levels
 
     def _is_tested(self, node: int) -> bool:
@@ -181,7 +185,7 @@ class OverlookedEdges:
     def _test(self, node: int, own: Floats, tails: Sequence[int], known: Floats) -> Floats:
         """Return a p-value for each tail: whether it explains the node beyond the parents.
 
-        The smallest of its tests, times their number.
+        All tests of a tail together.
         """
         at = list(tails)
         is_class, widths = self._blocks.is_class[at], self._blocks.widths[at]
@@ -205,6 +209,8 @@ class OverlookedEdges:
             nested = _nested(own[1:], functions, share)
             found.append(nested[every, np.where(is_class, widths, 1) - 1])
         made = np.array(found)
+        if self._blocks.is_class[node]:
+            return _cauchy(made)
         best: Floats = np.nanmin(made, axis=0) * np.isfinite(made).sum(axis=0)
         return best
 
@@ -216,6 +222,16 @@ class OverlookedEdges:
             columns = blocks.columns(tail)
             made[place, : len(columns)] = blocks.sample[:, columns].T
         return made
+
+
+def _cauchy(p_values: Floats) -> Floats:
+    """Return the combined p-value of each column of p-values; NaN is none (Liu & Xie, 2020)."""
+    inside = np.clip(p_values, 1e-300, 1.0 - 1e-9)
+    # The cotangent of a tiny angle is its inverse.
+    tails = np.where(inside < 1e-5, 1.0 / (np.pi * inside), np.tan((0.5 - inside) * np.pi))
+    mean = np.nanmean(tails, axis=0)
+    combined: Floats = np.arctan2(1.0, mean) / np.pi
+    return combined
 
 
 def _without(columns: Floats, known: Floats) -> Floats:

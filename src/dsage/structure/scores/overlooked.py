@@ -47,9 +47,9 @@ class OverlookedEdges:
     such edges. The most significant ones, relative to their level, come first, since they may
     explain others.
 
-    An edge has several tests, of one, two, four or eight functions. Of numbers, the smallest
-    p-value counts, times their number. Of classes, Cauchy's combination (Liu & Xie, 2020), which is
-    smaller if several tests agree: their effects are weak.
+    An edge has several tests, of one, two, four or eight functions. The smallest p-value counts,
+    times their number. If there is a target, Cauchy's combination (Liu & Xie, 2020) counts for
+    edges to classes: it is smaller if several tests agree.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ class OverlookedEdges:
             nested = _nested(own[1:], functions, share)
             found.append(nested[every, np.where(is_class, widths, 1) - 1])
         made = np.array(found)
-        if self._blocks.is_class[node]:
+        if self._blocks.is_class[node] and self._target is not None:
             return _cauchy(made)
         best: Floats = np.nanmin(made, axis=0) * np.isfinite(made).sum(axis=0)
         return best

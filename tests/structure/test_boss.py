@@ -322,6 +322,43 @@ class Bounded(Counting):
         return self._score.ceilings(order)
 
 
+class Reaching(Counting):
+    """The same, of which a variable in search of a place may lose only so much."""
+
+    def __init__(self, score, reach):
+        super().__init__(score)
+        self.reach = reach
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_variables_that_may_lose_anything_on_their_way_find_places_as_good(seed):
+    score = score_of(model_of(20, 4, seed), 1000)
+    order = score.names[::-1]
+    plain = boss(Counting(score), order=order).trace
+    walked = boss(Reaching(score, math.inf), order=order).trace
+    assert walked[-1].score > plain[-1].score - 10.0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_short_reach_saves_questions_and_every_move_still_gains(seed):
+    score = score_of(model_of(25, 4, seed), 1000)
+    order = score.names[::-1]
+    plain, short = Counting(score), Reaching(score, 50.0)
+    far, near = boss(plain, order=order), boss(short, order=order)
+    assert len(short.asked) < 0.9 * len(plain.asked)
+    assert all(step.delta > 0.0 for step in near.trace)
+    assert near.score > far.score - 50.0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_walks_respect_constraints_and_forbidden_families(seed):
+    constraints = random_constraints(tuple("abcdef"), seed)
+    score = Reaching(Drawn(seed, forbidden=0.5), 5.0)
+    result = boss(score, constraints)
+    assert sum(map(len, constraints.admit(result.graph))) == len(result.graph.edges)
+    assert all(step.delta > 0.0 for step in result.trace)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_upper_bounds_save_questions_and_change_no_move(seed):
     score = score_of(model_of(40, 4, seed), 10_000)

@@ -13,7 +13,7 @@ from dsage.structure.blocks import Blocks
 from dsage.structure.scores.basis import BasisScore
 from dsage.structure.scores.logistic import LogisticRegressions
 from dsage.structure.scores.noise import density_slopes
-from dsage.structure.scores.overlooked import OverlookedEdges, _nested, _of_sizes, _without
+from dsage.structure.scores.overlooked import OverlookedEdges, _cauchy, _nested, _of_sizes, _without
 from dsage.structure.searches.ordered import _parents
 
 EVERYWHERE = np.ones((20, 20), dtype=np.bool_)
@@ -120,9 +120,34 @@ def test_edges_to_classes_near_the_target_need_less_evidence():
     }
     assert sum(map(bool, of_class["x"])) > sum(map(bool, of_class[None]))
     assert of_class["x"] == of_class["kind"]
-    assert of_class["z"] == of_class[None]
+    assert sum(map(bool, of_class["x"])) > sum(map(bool, of_class["z"]))
     of_numbers = [[each.get("w") for each in all_found] for all_found in found.values()]
     assert all(each == of_numbers[0] for each in of_numbers)
+
+
+def test_edges_within_the_blanket_need_as_much_evidence_as_elsewhere():
+    frame = make()
+    table = Table(frame)
+    places = {name: node for node, name in enumerate(frame)}
+    score = BasisScore(table, Blocks.from_table(table))
+    tests = OverlookedEdges(score._blocks, score._logistics, target=places["x"])
+    others = [places[name] for name in ("x", "y", "other")]
+    near = {places["x"], places["y"], places["kind"]}
+    of_target, within, outward = tests._levels(places["kind"], others, near)
+    assert tests._level == within < of_target == outward
+    # Numbers are as without a target.
+    assert (tests._levels(places["y"], others, near) == tests._level).all()
+
+
+def test_combined_tests_are_as_significant_as_one_if_all_agree():
+    equal = np.array([[0.2, 1e-9, 0.03], [0.2, 1e-9, np.nan]])
+    np.testing.assert_allclose(_cauchy(equal), [0.2, 1e-9, 0.03], rtol=1e-6)
+    # Tests that disagree cost at most a factor of their number, about.
+    disagreeing = np.array([[1e-4, 1e-12], [0.9, 1.0], [0.5, 0.3]])
+    np.testing.assert_allclose(_cauchy(disagreeing), [3e-4, 3e-12], rtol=0.05)
+    # Independent tests of true hypotheses are rejected as often as one.
+    p_values = np.random.default_rng(0).random((4, 20_000))
+    assert abs((_cauchy(p_values) < 0.05).mean() - 0.05) < 5 * np.sqrt(0.05 * 0.95 / 20_000)
 
 
 def test_the_blanket_of_the_target_is_near_it():

@@ -99,6 +99,8 @@ class Approximation(Score):
         self.regressions = made
         self.variants = [self._variants(node) for node in nodes]
         self._values: dict[tuple[int, Parents], list[Floats]] = {}
+        # By the number of responses, the part of a score that does not depend on the data.
+        self._bases: dict[int, Floats] = {}
 
     def _variants(self, node: int) -> list[Variant]:
         blocks, made = self.blocks, self.regressions
@@ -211,13 +213,19 @@ class Approximation(Score):
 
     def worth(self, left: Floats, n_known: Ints, n_parents: int, node: int) -> Floats:
         """Return scores, for log determinants of residual covariances, without offsets."""
-        n_rows, n_responses = self.blocks.n_rows, self._n_responses[node]
-        degrees = n_rows - 1 - n_known
-        inside = np.maximum(degrees, 1)
-        fit = -0.5 * n_rows * (left + n_responses * np.log(2 * np.pi * n_rows / inside))
-        fit -= 0.5 * n_responses * degrees
-        fit -= self.price * n_responses * (n_known + 2) + self.extra * n_parents
-        if int(degrees.min(initial=1)) <= 0:
-            fit = np.where(degrees > 0, fit, -np.inf)
-        worth: Floats = fit
+        n_responses = self._n_responses[node]
+        bases = self._bases.get(n_responses)
+        if bases is None or len(bases) <= n_known.max(initial=0):
+            bases = self._bases[n_responses] = self._bases_of(n_responses, int(n_known.max()))
+        worth: Floats = left * (-0.5 * self.blocks.n_rows)
+        worth += bases[n_known] - self.extra * n_parents
         return worth
+
+    def _bases_of(self, n_responses: int, n_known: int) -> Floats:
+        """Return the scores of residuals of unit covariance given 0, 1, ... columns."""
+        n_rows = self.blocks.n_rows
+        known = np.arange(max(n_known, int(self.blocks.widths.sum())) + 1)
+        degrees = n_rows - 1 - known
+        fit = -0.5 * n_rows * n_responses * np.log(2 * np.pi * n_rows / np.maximum(degrees, 1))
+        fit -= 0.5 * n_responses * degrees + self.price * n_responses * (known + 2)
+        return np.where(degrees > 0, fit, -np.inf)

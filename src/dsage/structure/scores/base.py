@@ -46,6 +46,9 @@ class Score(ABC):
     margin : float or None
         How much more a change may gain than its `quick` score; None, the default, if there are no
         quick scores.
+    reach : float or None
+        How much the score may fall while a variable moves on in search of a better place in the
+        order; None, the default, if it moves through all places.
 
     Examples
     --------
@@ -60,6 +63,7 @@ class Score(ABC):
     names: tuple[str, ...]
     is_approximate = False
     margin: float | None = None
+    reach: float | None = None
 
     @abstractmethod
     def family(self, node: int, parents: Parents) -> float:

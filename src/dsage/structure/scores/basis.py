@@ -28,6 +28,9 @@ from dsage.structure.scores.softmax import softmax_likelihood
 _FEW_ROWS = 2_000
 # The effect of a parent is clear if the approximation gains this much per row.
 _CLEAR = 0.05
+# What the score may fall on the way to a better order: for a few weak edges, and for each row. With
+# many rows, better orders are further away.
+_REACH, _FEW_REACH, _MANY_REACH = 20.0, 0.05, 0.4
 # Among numbers, what the approximation loses for each row by another order, at least, if the score
 # does: densities of residuals make up for less.
 _LOST = 0.1
@@ -111,6 +114,9 @@ class BasisScore(Score):
         self._is_sharp = bool(blocks.is_class.any())
         # Approximations of classes are coarse.
         self.margin = None if self._is_sharp else _LOST * blocks.n_rows
+        if self._is_sharp and not blocks.is_class.all():
+            share = _FEW_REACH if len(blocks.sample) <= _FEW_ROWS else _MANY_REACH
+            self.reach = _REACH + share * blocks.n_rows
         # Whoever sets the penalty decides what is found.
         is_short = len(blocks.sample) <= _FEW_ROWS and not blocks.is_class.all()
         self._adds_overlooked = penalty is None and is_short

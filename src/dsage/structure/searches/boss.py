@@ -17,6 +17,7 @@ from dsage.structure.scores.base import Ceilings, Parents, Score
 from dsage.structure.searches.base import Callback, Trace
 from dsage.structure.searches.grow_shrink import NOWHERE, GrowShrink, tolerance
 from dsage.structure.searches.grow_shrink import Step as Growth
+from dsage.structure.searches.walk import stops
 
 
 def boss(
@@ -171,8 +172,11 @@ class _OrderSearch:
     def _improve(self, variable: int) -> _Move | None:
         """Move the variable to its best place, if that is better than its current one."""
         here = self._rank[variable]
-        toggled = self._toggle(variable)
-        place = self._best_place(variable, toggled)
+        if self._score.reach is None:
+            toggled = self._toggle(variable, self._depends[:, variable].nonzero()[0].tolist())
+            place = self._best_place(variable, toggled)
+        else:
+            toggled, place = self._walk(variable, self._score.reach)
         if place is None:
             return None
         there = place.rank
@@ -193,16 +197,44 @@ class _OrderSearch:
         self._update([variable, *changed])
         return _Move(variable, before, place.gain)
 
-    def _toggle(self, variable: int) -> dict[int, Growth]:
-        """Grow the parents of its dependents, with the variable on their other side."""
+    def _toggle(self, variable: int, nodes: Iterable[int]) -> dict[int, Growth]:
+        """Grow the parents of these nodes, with the variable on their other side."""
         rank = self._rank
         here = rank[variable]
         ends: dict[int, Growth] = {}
-        for node in self._depends[:, variable].nonzero()[0].tolist():
+        for node in nodes:
             rank[variable] = NOWHERE if rank[node] > here else -1
             ends[node] = self._trees[node].grow(rank, rank[node])
         rank[variable] = here
         return ends
+
+    def _walk(self, variable: int, reach: float) -> tuple[dict[int, Growth], _Place | None]:
+        """Return the nodes that the variable passes, and the best place, if it is better.
+
+        The variable moves away from its place while the order scores at most `reach` less than at
+        the best place so far.
+        """
+        tree, value, rank = self._trees[variable], self._values[variable], self._rank
+        toggled: dict[int, Growth] = {}
+        best: _Place | None = None
+        places = np.flatnonzero(self._legal_places(variable))
+        dependents = self._depends[:, variable].nonzero()[0].tolist()
+        legal = int(places[0]), int(places[-1])
+        for direction in stops(rank[variable], dependents, rank, legal):
+            passed = 0.0
+            for node, first, last in direction:
+                if node is not None:
+                    toggled |= self._toggle(variable, [node])
+                    passed += self._gain(node, toggled[node])
+                end = tree.grow(rank, last)
+                gain = passed + _difference(tree.shrink(end)[1], value)
+                if gain > (best.gain if best else self._tolerance):
+                    # No further than for the same parents.
+                    there = max(first, *(rank[parent] + 1 for parent in end.parents), 0)
+                    best = _Place(there, gain, end)
+                if gain < (best.gain if best else 0.0) - reach:
+                    break
+        return toggled, best
 
     def _best_place(self, variable: int, toggled: dict[int, Growth]) -> _Place | None:
         """Return the place of the variable where the order scores highest, if that is better."""

@@ -17,8 +17,8 @@ from dsage.structure.searches.boss import boss
 from dsage.structure.searches.local import tabu
 
 # Steps of BOSS for each variable, if they are slow. Sparse graphs need 20 to 70; only dense ones,
-# in which hardly anything is separated, would need more.
-_STEPS_PER_NODE = 80
+# in which hardly anything is separated, would need more. With a bounded reach, they need 5 to 20.
+_STEPS_PER_NODE, _WITH_REACH = 80, 45
 
 
 @METHODS.register(
@@ -46,6 +46,7 @@ def tabu_boss_bes(
         # Scores of different kinds cannot be compared.
         local = replace(local, score=-math.inf)
     order = local.graph.topological_order()
+    n_steps = len(order) * (_STEPS_PER_NODE if near.reach is None else _WITH_REACH)
     ordered = then(
         local,
         lambda: boss(
@@ -53,7 +54,7 @@ def tabu_boss_bes(
             constraints,
             order,
             max_passes=max_passes,
-            max_steps=_STEPS_PER_NODE * len(order) if near.is_approximate else None,
+            max_steps=n_steps if near.is_approximate else None,
             callback=callback,
         ),
     )

@@ -105,11 +105,10 @@ def test_more_functions_than_rows_allow_are_not_tried():
     assert np.isfinite(fit.worth)
 
 
-def test_classes_of_many_levels_are_left_to_quick_regressions(blocks, monkeypatch):
-    regressions = LogisticRegressions(blocks, PRICE)
-    assert regressions.is_cheap(4)
+def test_classes_of_many_levels_are_left_to_quick_regressions(blocks):
+    assert LogisticRegressions(blocks, PRICE).is_cheap(4)
     # Coefficients of a class grow with its levels: two of "three", one of "pair".
-    monkeypatch.setattr(module, "_MAX_WORK", 3 * N_ROWS * 5 * 8**2)
+    regressions = LogisticRegressions(blocks, PRICE, 3 * N_ROWS * 5 * 8**2)
     assert regressions.is_cheap(3)
     assert not regressions.is_cheap(4)
 

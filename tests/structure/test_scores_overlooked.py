@@ -282,3 +282,38 @@ def test_classes_that_cost_too_much_are_not_tested(monkeypatch):
     monkeypatch.setattr(LogisticRegressions, "is_cheap", lambda self, node: False)
     assert not OverlookedEdges(blocks, logistics)._is_tested(kind)
     assert overlooked(frame, {"y": ["x"]}, order) == {}
+
+
+def many_rows(seed, n_rows=3000, shift=0.2):
+    """Return a target and its effect, a number that a class shifts a little, and such a pair."""
+    frame = make(seed, n_rows, shift)
+    rng = np.random.default_rng([seed, 1])
+    frame["target"] = 0.5 * frame["y"] + rng.normal(size=n_rows)
+    away = rng.integers(0, 2, n_rows)
+    frame["away"] = away.astype(str)
+    frame["far"] = 0.2 * away + 0.6 * skewed_noise(rng, n_rows)
+    return frame
+
+
+def test_with_many_rows_only_edges_near_the_target_are_added():
+    parents = {"y": ["x"], "target": ["y"]}
+    order = ["kind", "x", "other", "y", "target", "away", "far"]
+    near = [overlooked(many_rows(seed), parents, order, target="target") for seed in range(3)]
+    assert all(each["y"] == {"kind"} for each in near)
+    assert not any("away" in each.get("far", set()) for each in near)
+    assert overlooked(many_rows(0), parents, order) == {}
+    # As a neighbour of the target, the other pair is tested as well.
+    far = overlooked(many_rows(0), {"y": ["x"]}, order, target="far")
+    assert far == {"far": {"away"}}
+
+
+def test_with_many_rows_an_edge_must_be_more_significant():
+    # 10 / n, where few rows have 0.01.
+    frame = many_rows(0)
+    table = Table(frame)
+    blocks = Blocks.from_table(table)
+    price = 0.5 * np.log(len(frame))
+    tests = OverlookedEdges(blocks, LogisticRegressions(blocks, price, 1e9), target=0)
+    assert tests._level == pytest.approx(10 / 3000)
+    few = Blocks.from_table(Table(frame[:1000]))
+    assert OverlookedEdges(few, LogisticRegressions(few, price), 0)._level == pytest.approx(0.01)

@@ -26,6 +26,8 @@ from dsage.structure.scores.softmax import softmax_likelihood
 
 # With at most this many rows, regressions of indicators do not show what a class depends on.
 _FEW_ROWS = 2_000
+# Multiplications for the regressions of a class with many rows, of which residuals are tested.
+_MOST_WORK = 1e9
 # The effect of a parent is clear if the approximation gains this much per row.
 _CLEAR = 0.05
 # What the score may fall on the way to a better order: for a few weak edges, and for each row. With
@@ -117,13 +119,15 @@ class BasisScore(Score):
         if self._is_sharp and not blocks.is_class.all():
             share = _FEW_REACH if len(blocks.sample) <= _FEW_ROWS else _MANY_REACH
             self.reach = _REACH + share * blocks.n_rows
+        is_short = len(blocks.sample) <= _FEW_ROWS
+        is_mixed = self._is_sharp and not blocks.is_class.all()
         # Whoever sets the penalty decides what is found.
-        is_short = len(blocks.sample) <= _FEW_ROWS and not blocks.is_class.all()
-        self._adds_overlooked = penalty is None and is_short
+        self._adds_overlooked = penalty is None and (
+            is_mixed or (is_short and not blocks.is_class.any())
+        )
         self._logistics: LogisticRegressions | None = None
-        if len(blocks.sample) <= _FEW_ROWS and blocks.is_class.any() and not blocks.is_class.all():
-            price = self._near.penalty * math.log(len(blocks.sample)) / 2
-            self._logistics = LogisticRegressions(blocks, price)
+        if is_short and is_mixed:
+            self._logistics = self._make_logistics()
 
     def quick(self, node: int, parents: Parents) -> float:
         """Return the approximation of a family."""
@@ -161,12 +165,21 @@ class BasisScore(Score):
     ) -> Sequence[Parents]:
         """Return the parents of each node, with those that tests demand.
 
-        With at most 2,000 rows, and unless a penalty was given.
+        With at most 2,000 rows, or in tables of numbers and classes near the target, and unless a
+        penalty was given.
         """
         if not self._adds_overlooked:
             return parents
-        tests = OverlookedEdges(self._blocks, self._logistics, self._target)
+        logistics = self._logistics
+        if logistics is None and self._blocks.is_class.any():
+            # Only their residuals are needed.
+            logistics = self._make_logistics(_MOST_WORK)
+        tests = OverlookedEdges(self._blocks, logistics, self._target)
         return tests.find(parents, order, allowed, max_parents)
+
+    def _make_logistics(self, *most_work: float) -> LogisticRegressions:
+        price = self._near.penalty * math.log(len(self._blocks.sample)) / 2
+        return LogisticRegressions(self._blocks, price, *most_work)
 
     def _is_better(self, other: BasisScore, node: int, parents: Parents) -> bool:
         """Return whether products explain a variable clearly better."""

@@ -51,11 +51,14 @@ class LogisticRegressions:
     blocks : Blocks
     price : float
         Of a coefficient, in nats.
+    most_work : float, default=1e8
+        Multiplications for the gains of all variables up to which a class is cheap.
     """
 
-    def __init__(self, blocks: Blocks, price: float) -> None:
+    def __init__(self, blocks: Blocks, price: float, most_work: float = _MAX_WORK) -> None:
         self._blocks = blocks
         self._price = price
+        self._most_work = most_work
         self._fits: OrderedDict[tuple[int, Parents], Fit] = OrderedDict()
         self._bytes = 0
         widths = blocks.widths
@@ -68,7 +71,7 @@ class LogisticRegressions:
         """Return whether the gains of all variables take milliseconds: with many levels, more."""
         n_nodes, width = self._padded.shape
         n_coefficients = int(self._blocks.levels[node].max(initial=0)) * width
-        return len(self._blocks.sample) * n_nodes * n_coefficients**2 <= _MAX_WORK
+        return len(self._blocks.sample) * n_nodes * n_coefficients**2 <= self._most_work
 
     def best(self, node: int, parents: Parents) -> Fit:
         """Return the best regression of a class on functions of its parents."""

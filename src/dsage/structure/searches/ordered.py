@@ -11,6 +11,7 @@ from dsage.graphs import Graph
 from dsage.structure.constraints import Constraints, graph_of
 from dsage.structure.result import SearchResult
 from dsage.structure.scores.base import Parents, Score
+from dsage.structure.searches.additions import add_edges
 from dsage.structure.searches.base import METHODS, Callback
 from dsage.structure.searches.bes import bes
 from dsage.structure.searches.boss import boss
@@ -37,7 +38,8 @@ def tabu_boss_bes(
     """Improve the order of a tabu search by BOSS, then delete superfluous edges by BES.
 
     The tabu search uses the rough score. The number of steps of BOSS is bounded if the score is
-    approximate: its steps are slow.
+    approximate: its steps are slow. If another edge then raises the score, BOSS and BES start
+    again from there.
     """
     rough = score.rough()
     local = tabu(rough, constraints, callback=callback, **options)
@@ -45,20 +47,29 @@ def tabu_boss_bes(
     if near is not rough:
         # Scores of different kinds cannot be compared.
         local = replace(local, score=-math.inf)
-    order = local.graph.topological_order()
-    n_steps = len(order) * (_STEPS_PER_NODE if near.reach is None else _WITH_REACH)
-    ordered = then(
-        local,
-        lambda: boss(
-            near,
-            constraints,
-            order,
-            max_passes=max_passes,
-            max_steps=n_steps if near.is_approximate else None,
-            callback=callback,
-        ),
-    )
-    found = then(ordered, lambda: bes(near, ordered.graph, constraints, callback=callback))
+    n_nodes = len(score.names)
+    n_steps = n_nodes * (_STEPS_PER_NODE if near.reach is None else _WITH_REACH)
+
+    def improve(start: SearchResult) -> SearchResult:
+        ordered = then(
+            start,
+            lambda: boss(
+                near,
+                constraints,
+                start.graph.topological_order(),
+                max_passes=max_passes,
+                max_steps=n_steps if near.is_approximate else None,
+                callback=callback,
+            ),
+        )
+        return then(ordered, lambda: bes(near, ordered.graph, constraints, callback=callback))
+
+    found = improve(local)
+    if near.is_approximate:
+        before = found.graph
+        found = then(found, lambda: add_edges(near, before, constraints, callback=callback))
+        if len(found.graph.edges) > len(before.edges):
+            found = improve(found)
     return found if found.interrupted else _with_overlooked(found, near, constraints)
 
 

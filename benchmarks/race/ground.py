@@ -91,6 +91,8 @@ class Normal:
         self.mean = X.mean(axis=0)
         self.covariance = np.atleast_2d(np.cov(X, rowvar=False, bias=True))
         scale = np.trace(self.covariance) / len(self.covariance)
+        # Some columns are constant.
+        self._ridge = 1e-10 * (np.diag(self.covariance) + 1e-3 * scale)
         self._factor = np.linalg.cholesky(
             self.covariance + 1e-12 * scale * np.eye(len(self.covariance))
         )
@@ -107,7 +109,7 @@ class Normal:
         both = known[:, :, None] & known[:, None, :]
         blocks = np.where(both, self.covariance, 0.0)
         at = np.arange(known.shape[1])
-        blocks[:, at, at] += np.where(known, 1e-10 * np.diag(self.covariance), 1.0)
+        blocks[:, at, at] += np.where(known, self._ridge, 1.0)
         short = np.where(known[:, None, :], x[:, None, :] - free, 0.0)
         weights = np.linalg.solve(blocks, short.transpose(0, 2, 1))
         drawn = free + (self.covariance @ weights).transpose(0, 2, 1)
@@ -118,7 +120,7 @@ class Normal:
         out = free.copy()
         if known.any():
             inner = self.covariance[np.ix_(known, known)]
-            inner = inner + 1e-10 * np.diag(np.diag(inner))
+            inner = inner + np.diag(self._ridge[known])
             effects = np.linalg.solve(inner, self.covariance[np.ix_(known, ~known)])
             out[:, :, ~known] += (x[:, None, known] - free[:, :, known]) @ effects
             out[:, :, known] = x[:, None, known]

@@ -34,10 +34,10 @@ Rows = tuple[Floats, Any]
 _N_TEST, _N_BACKGROUND = 300, 128
 
 
-def linear_gaussian(graph: str) -> Rows:
+def linear_gaussian(graph: str, n_rows: int = 4_000) -> Rows:
     """Return rows of one of the paper's graphs."""
     law = paper_graph(graph)
-    data = law.sample(4_000, random_state=0)
+    data = law.sample(n_rows, random_state=0)
     return data.drop(columns=law.target).to_numpy(), data[law.target].to_numpy()
 
 
@@ -111,6 +111,7 @@ class Recipe:
     load: Callable[[], Rows]
     model: Callable[[], Any]
     loss: str = "mse"
+    n_test: int = _N_TEST
 
 
 _CE = "cross entropy"
@@ -151,18 +152,25 @@ RECIPES: dict[str, Recipe] = {
 GROWTH: dict[str, Recipe] = {
     f"growth, {n} features": Recipe("conditional", functools.partial(wide, n), LinearRegression)
     for n in (10, 30, 100, 300, 1_000)
+} | {
+    f"growth, {n:,} rows": Recipe(
+        "conditional",
+        functools.partial(linear_gaussian, "dag_s(2)", 2 * n),
+        LinearRegression,
+        n_test=n,
+    )
+    for n in (1_000, 10_000, 100_000, 1_000_000)
 }
-"""Linear models of more and more features."""
+"""Linear models of more and more features, and on more and more evaluation rows."""
 
 
 def make(name: str) -> Problem:
-    """Return a problem: its model is fitted to half of the rows, and evaluated on 300 others."""
+    """Return a problem: its model is fitted to half of the rows, and evaluated on others."""
     recipe = {**RECIPES, **GROWTH}[name]
     X, y = recipe.load()
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, random_state=0)
     model = recipe.model().fit(X_train, y_train)
     if recipe.law == "marginal":
         X_train, y_train = X_train[:_N_BACKGROUND], y_train[:_N_BACKGROUND]
-    return Problem(
-        name, recipe.law, recipe.loss, X_train, X_test[:_N_TEST], y_test[:_N_TEST], model, y_train
-    )
+    X_test, y_test = X_test[: recipe.n_test], y_test[: recipe.n_test]
+    return Problem(name, recipe.law, recipe.loss, X_train, X_test, y_test, model, y_train)

@@ -2,7 +2,8 @@
 
 Run: python -m benchmarks.race.runner PACKAGE FOLDER PROBLEM SECONDS SEED
 
-The effort is doubled until a run takes half of the seconds. Every run is a line of JSON.
+The effort is doubled until a run takes half of the seconds, or until exact values are
+the same again. Every run is a line of JSON.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ def _run(name: str, way: Way, problem: Problem, seconds: float, seed: int) -> No
     # What a package does once, such as to compile, is not counted.
     _quiet(way, problem, way.least, seed + 1)
     effort, spent = way.least, 0.0
+    last: list[float] = []
     while True:
         problem.n_predicted = 0
         start = time.process_time()
@@ -56,9 +58,10 @@ def _run(name: str, way: Way, problem: Problem, seconds: float, seed: int) -> No
         }
         sys.stdout.write(json.dumps(line) + "\n")
         sys.stdout.flush()
-        if spent + _GROWTH * taken > seconds:
+        is_exact = values == last and se is not None and not any(se)
+        if is_exact or spent + _GROWTH * taken > seconds:
             return
-        effort *= _GROWTH
+        effort, last = effort * _GROWTH, values
 
 
 def _quiet(

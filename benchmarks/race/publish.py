@@ -92,7 +92,8 @@ def table(
     raced = {run["problem"] for run in runs}
     for name in (name for name in problems if name in raced):
         truth = truths[name]
-        ways = dict.fromkeys(run["way"] for run in runs if run["problem"] == name)
+        raced_here = dict.fromkeys(run["way"] for run in runs if run["problem"] == name)
+        ways = sorted(raced_here, key=lambda way: way not in _OWN)
         mine = {way: _of(runs, name, way) for way in ways}
         found[name] = {way: costs(some, truth) for way, some in mine.items()}
         own = min(found[name][way][0.01].cpu for way in _OWN if way in found[name])

@@ -306,4 +306,4 @@ def test_the_report_of_a_flow_renders_without_errors(browser, folder):
     assert browser.execute_script("return document.querySelector('#edges img').naturalWidth") > 0
     n_lines = len(browser.find_elements(By.CSS_SELECTOR, "#edges-table tbody tr"))
     assert n_lines == len(found.edges)
-    assert "NaN" not in browser.execute_script("return document.querySelector('main').innerHTML")
+    assert "NaN" not in browser.execute_script("return document.querySelector('main').textContent")

@@ -289,7 +289,7 @@ def test_the_report_of_a_comparison_renders_without_errors(browser, folder):
     for chart in ("#difference-0", "#values-chart"):
         assert browser.find_element(By.CSS_SELECTOR, f"{chart} svg[role=img] > title")
     assert len(browser.find_elements(By.CSS_SELECTOR, "#differences-table tbody tr")) == 3
-    assert "NaN" not in browser.execute_script("return document.querySelector('main').innerHTML")
+    assert "NaN" not in browser.execute_script("return document.querySelector('main').textContent")
 
 
 def test_the_report_of_a_flow_renders_without_errors(browser, folder):

@@ -28,6 +28,8 @@ pytestmark = pytest.mark.skipif(
     not (BROWSER.exists() and DRIVER.exists()), reason="chromium and chromedriver are not installed"
 )
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking")
+# Encoded pictures may have any letters.
+MAIN = """return document.querySelector('main').innerHTML.replace(/base64,[^"]*/g, '')"""
 
 
 @pytest.fixture(scope="module")
@@ -111,9 +113,7 @@ def test_it_renders_without_errors_or_requests_at_any_width(show, name, tmp_path
         asked = re.findall(r'"url":"(?!data:)([a-z]+:[^"]*)"', str(browser.get_log("performance")))
         assert {address for address in asked if not address.startswith("file:")} <= {"about:blank"}
         assert browser.execute_script("return document.documentElement.scrollWidth") <= width
-        assert "NaN" not in browser.execute_script(
-            "return document.querySelector('main').innerHTML"
-        )
+        assert "NaN" not in browser.execute_script(MAIN)
         assert browser.find_element(By.CSS_SELECTOR, "#ranking-chart svg[role=img] > title")
         assert browser.save_screenshot(str(tmp_path / f"{name}-{width}.png"))
     headings = [each.text for each in browser.find_elements(By.CSS_SELECTOR, "main h2")]
@@ -289,7 +289,7 @@ def test_the_report_of_a_comparison_renders_without_errors(browser, folder):
     for chart in ("#difference-0", "#values-chart"):
         assert browser.find_element(By.CSS_SELECTOR, f"{chart} svg[role=img] > title")
     assert len(browser.find_elements(By.CSS_SELECTOR, "#differences-table tbody tr")) == 3
-    assert "NaN" not in browser.execute_script("return document.querySelector('main').textContent")
+    assert "NaN" not in browser.execute_script(MAIN)
 
 
 def test_the_report_of_a_flow_renders_without_errors(browser, folder):
@@ -306,4 +306,4 @@ def test_the_report_of_a_flow_renders_without_errors(browser, folder):
     assert browser.execute_script("return document.querySelector('#edges img').naturalWidth") > 0
     n_lines = len(browser.find_elements(By.CSS_SELECTOR, "#edges-table tbody tr"))
     assert n_lines == len(found.edges)
-    assert "NaN" not in browser.execute_script("return document.querySelector('main').textContent")
+    assert "NaN" not in browser.execute_script(MAIN)

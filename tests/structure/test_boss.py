@@ -448,6 +448,24 @@ def test_no_variable_moves_after_the_last_of_the_steps():
     assert lengths[0] < lengths[2] < lengths[-1]
 
 
+def test_a_second_search_goes_on_with_the_trees_of_the_first():
+    score = score_of(model_of(12, 4, 2), 500)
+    trees = []
+    first = boss(score, order=score.names[::-1], trees=trees)
+    steps = sum(tree.n_steps for tree in trees)
+    assert len(trees) == len(score.names) < steps
+    # The same search again grows nothing, and other orders give what they give on their own.
+    again = boss(score, order=score.names[::-1], trees=trees)
+    assert (again.graph, again.score, again.n_scored) == (first.graph, first.score, 0)
+    alone = boss(score, order=score.names)
+    shared = boss(score, order=score.names, trees=trees)
+    assert (shared.graph, shared.score) == (alone.graph, alone.score)
+    assert shared.n_scored < alone.n_scored
+    # The steps of all searches count.
+    limited = boss(score, order=score.names[::-1], trees=trees, max_steps=steps)
+    assert not limited.trace
+
+
 # Interrupts and bad input
 
 

@@ -27,6 +27,7 @@ def boss(
     *,
     max_passes: int | None = None,
     max_steps: int | None = None,
+    trees: list[GrowShrink] | None = None,
     callback: Callback | None = None,
 ) -> SearchResult:
     """Move one variable after the other to its best place in the order, until none moves.
@@ -53,6 +54,9 @@ def boss(
     max_steps : int, optional
         Approximate number of sets of parents that may be grown further: no variable is moved after
         that. Unlimited by default.
+    trees : list of GrowShrink, optional
+        What an earlier search with the same score and constraints has grown, or an empty list, to
+        which the trees of this search are added. Their sets of parents count as steps.
     callback : callable, optional
         Called with each :class:`~dsage.structure.result.Step`. A ``KeyboardInterrupt``, raised
         here or by the user, ends the search and returns the best graph so far.
@@ -85,7 +89,7 @@ def boss(
     steps = math.inf if max_steps is None else check_count(max_steps, "max_steps", minimum=0)
     trace = Trace("boss", score, callback)
     search = _OrderSearch(
-        score, check_constraints(score, constraints), _positions(order, score.names)
+        score, check_constraints(score, constraints), _positions(order, score.names), trees
     )
 
     def run() -> None:
@@ -114,7 +118,13 @@ class _Place(NamedTuple):
 class _OrderSearch:
     """An order and its projection."""
 
-    def __init__(self, score: Score, constraints: Constraints, order: list[int]) -> None:
+    def __init__(
+        self,
+        score: Score,
+        constraints: Constraints,
+        order: list[int],
+        trees: list[GrowShrink] | None = None,
+    ) -> None:
         self._score = score
         self._constraints = constraints
         self._order = _legal_order(order, constraints)
@@ -122,14 +132,15 @@ class _OrderSearch:
         self._required_children = [tuple(row.nonzero()[0].tolist()) for row in constraints.required]
         self.best: list[Parents] = list(self._required_parents)
         self.total = -math.inf
-        self._trees: list[GrowShrink] = []
+        self._trees = [] if trees is None else trees
+        self._n_scored_before = sum(tree.n_scored for tree in self._trees)
         self._ceilings: Ceilings | None = None
         self._has_moved = True
 
     @property
     def n_scored(self) -> int:
         """The number of families that were scored."""
-        return sum(tree.n_scored for tree in self._trees)
+        return sum(tree.n_scored for tree in self._trees) - self._n_scored_before
 
     def moves(self, n_passes: float, n_steps: float = math.inf) -> Iterator[_Move]:
         """Make moves until a pass makes none, or for `n_steps` steps; yield each."""
@@ -153,7 +164,7 @@ class _OrderSearch:
         self._rank = [0] * n_nodes
         for rank, node in enumerate(self._order):
             self._rank[node] = rank
-        for node in range(n_nodes):
+        for node in range(len(self._trees), n_nodes):
             self._trees.append(
                 GrowShrink(
                     self._score,

@@ -15,6 +15,7 @@ from dsage.structure.searches.additions import add_edges
 from dsage.structure.searches.base import METHODS, Callback
 from dsage.structure.searches.bes import bes
 from dsage.structure.searches.boss import boss
+from dsage.structure.searches.grow_shrink import GrowShrink
 from dsage.structure.searches.local import tabu
 
 # Steps of BOSS for each variable, if they are slow. Sparse graphs need 20 to 70; only dense ones,
@@ -39,7 +40,7 @@ def tabu_boss_bes(
 
     The tabu search uses the rough score. The number of steps of BOSS is bounded if the score is
     approximate: its steps are slow. If another edge then raises the score, BOSS and BES start
-    again from there.
+    again from there, with the steps that are left.
     """
     rough = score.rough()
     local = tabu(rough, constraints, callback=callback, **options)
@@ -49,6 +50,7 @@ def tabu_boss_bes(
         local = replace(local, score=-math.inf)
     n_nodes = len(score.names)
     n_steps = n_nodes * (_STEPS_PER_NODE if near.reach is None else _WITH_REACH)
+    trees: list[GrowShrink] = []
 
     def improve(start: SearchResult) -> SearchResult:
         ordered = then(
@@ -59,6 +61,7 @@ def tabu_boss_bes(
                 start.graph.topological_order(),
                 max_passes=max_passes,
                 max_steps=n_steps if near.is_approximate else None,
+                trees=trees,
                 callback=callback,
             ),
         )

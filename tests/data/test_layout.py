@@ -425,3 +425,12 @@ def test_numbers_held_as_objects_are_told_to_be_classes():
         assert Layout.of(frame).n_categories.tolist() == [3, 2, 1]
     assert len(told) == 1
     assert Layout.of(frame, discrete="price").n_categories.tolist() == [3, 2, 1]
+
+
+def test_layout_of_numbers_is_that_of_a_frame_of_numbers_that_vary():
+    names = ["a", "b"]
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(9, 2)), columns=names)
+    made, learned = Layout.of_numbers(names), Layout.of(frame, kinds=dict.fromkeys(names, "number"))
+    assert made._columns == learned._columns
+    assert (made.kind, made.names, made.copies, made.exclusive) == ("pandas", ("a", "b"), {}, ())
+    pd.testing.assert_frame_equal(made.decode(made.encode(frame)), frame)

@@ -1,4 +1,6 @@
 import numpy as np
+import pandas as pd
+import pytest
 
 from dsage.samplers import Marginal
 
@@ -90,3 +92,31 @@ def test_rows_that_are_drawn_alike_are_told_only_of_joint_draws():
     np.testing.assert_array_equal(Marginal().fit(X).equal_rows, X)
     assert Marginal(joint=False).fit(X).equal_rows is None
     assert Own().fit(X).equal_rows is None
+
+
+def one_by_one(sampler, rows, known, noise):
+    return np.stack([sampler.draw_rows(rows, each, noise) for each in known])
+
+
+@pytest.mark.parametrize("options", [{}, {"joint": False}, {"dtype": "float32"}])
+def test_several_coalitions_at_once_are_drawn_as_one_by_one(options):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(30, 4))
+    X[rng.random(X.shape) < 0.2] = np.nan
+    sampler = Marginal(**options).fit(X)
+    known, noise = rng.random((9, 4)) < 0.5, rng.random((6, 5, 4))
+    known[0], known[1] = False, True
+    found = sampler.draw_coalitions(X[:6], known, noise)
+    np.testing.assert_array_equal(found, one_by_one(sampler, X[:6], known, noise))
+
+
+def test_columns_that_exclude_each_other_do_so_in_several_coalitions():
+    rng = np.random.default_rng(3)
+    X = np.column_stack([np.eye(3)[rng.integers(3, size=40)], rng.normal(size=40)])
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    sampler = Marginal(groups={"one": ["a", "b", "c"]}).fit(frame)
+    assert sampler.layout_.exclusive
+    known, noise = rng.random((12, 4)) < 0.5, rng.random((8, 5, 4))
+    found = sampler.draw_coalitions(X[:8], known, noise)
+    np.testing.assert_array_equal(found, one_by_one(sampler, X[:8], known, noise))
+    assert (found[..., :3].sum(axis=-1) == 1.0).all()

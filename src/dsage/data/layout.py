@@ -149,6 +149,13 @@ class Layout:
         exclusive = find_exclusive(values, is_flag, members)
         return cls(frame.library, columns, copies=copies, exclusive=exclusive)
 
+    @classmethod
+    def of_numbers(cls, names: Iterable[str]) -> Self:
+        """Return the layout of columns of a data frame that can hold any numbers."""
+        storage = Numbers(np.dtype(np.float64))
+        given = ("number", storage, Kind.NUMBER, Kind.NUMBER, True)
+        return cls("pandas", [Column(name, *given) for name in names])
+
     def __repr__(self) -> str:
         counts = self.n_categories.tolist()
         return f"Layout(kind={self.kind!r}, names={self.names}, n_categories={counts})"

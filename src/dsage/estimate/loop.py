@@ -228,8 +228,10 @@ class Estimation:
             term, n_left = self._pending.tolist()
             first = self._totals.tallies[term].n_units
             n_shards = len(self.plan.shards_of(term))
-            # No further than the end of a pass, after which the noise may change.
-            n_now = min(n_left, self._n_at_once, n_shards - first % n_shards)
+            n_now = min(n_left, self._n_at_once)
+            if self.plan.is_drawn:
+                # No further than the end of a pass, after which the noise may change.
+                n_now = min(n_now, n_shards - first % n_shards)
             n_now = min(n_now, self.clock.n_in_time(term, self._n_needed(term)))
             self._evaluate(term, [self._place(term, first + more) for more in range(n_now)])
             self._pending[1] -= n_now

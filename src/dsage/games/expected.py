@@ -320,17 +320,15 @@ class Expected(Predicted):
             if self._device is not None and self._is_plain(known):
                 return self._device_means(self._device, known, rows, epoch, source or self.noise)
             noise = (source or self.noise)(rows, epoch)
-            draws = np.empty((len(known), *noise.shape[:2], len(self.feature_names)))
-            pairs = zip(given(known, len(self.feature_names)), self._inputs(known), strict=True)
-            for (fixed, inputs), out in zip(pairs, draws, strict=True):
-                if self._is_raw:
-                    out[...] = self._sampler.draw(X, fixed, noise)
-                    # A sampler numbers the new categories of these rows only.
-                    out[:, :, inputs] = self.matrix[rows][:, None, inputs]
-                    continue
-                out[...] = self._sampler.draw_rows(X, fixed, noise)
-                if (inputs & ~fixed).any():
-                    out[:, :, inputs] = X[:, None, inputs]
+            fixed, inputs = given(known, len(self.feature_names)), self._inputs(known)
+            if self._is_raw:
+                draws = np.stack([self._sampler.draw(X, each, noise) for each in fixed])
+            else:
+                draws = self._sampler.draw_coalitions(X, fixed, noise)
+            if self._is_raw or (inputs & ~fixed).any():
+                # A sampler numbers the new categories of these rows only.
+                for each, out in zip(inputs, draws, strict=True):
+                    out[:, :, each] = self.matrix[rows][:, None, each]
             drawn = None
             if self._row_control is not None and self.corrects_means:
                 drawn = self._row_control.noise(self._inputs(known), noise)

@@ -107,22 +107,17 @@ class RowControl:
             (n_coalitions, n_rows, n_draws).
         """
         picked = self._sampler.pick_rows(noise)
-        return np.stack([self._of_one(each, picked, outputs) for each in known])
-
-    def _of_one(self, known: Mask, picked: Rows, outputs: Rows | None) -> Floats:
-        """Return the noise of draws for a coalition."""
-        unknown = self._terms[~known]
-        is_small = unknown.shape[2] <= picked.size
-        total = np.zeros((unknown.shape[1], *(unknown.shape[2:] if is_small else picked.shape)))
+        is_small = self._terms.shape[2] <= picked.size
+        terms = self._terms if is_small else self._terms[:, :, picked]
+        total = np.zeros((len(known), *terms.shape[1:]))
         # One after the other, so that sums do not depend on the number of rows.
-        for term in unknown:
-            total += term if is_small else term[:, picked]
+        for is_known, term in zip(known.T, terms, strict=True):
+            total[~is_known] += term
         if outputs is None:
-            drawn = total[:, picked] if is_small else total
-            return np.moveaxis(drawn, 0, 2)
+            return np.moveaxis(total[:, :, picked] if is_small else total, 1, 3)
         if is_small:
-            return total[outputs[:, None], picked]
-        return total[outputs, np.arange(len(picked))]
+            return total[:, outputs[:, None], picked]
+        return total[:, outputs, np.arange(len(picked))]
 
 
 def _choose_functions(rows: Floats, n_categories: npt.NDArray[np.intp]) -> Functions | None:

@@ -219,8 +219,7 @@ def layout_of_numbers(means: Floats, names: Iterable[str] | None, parameter: str
     checked = [f"X{n + 1}" for n in range(n_features)] if names is None else check_names(names)
     if len(checked) != n_features:
         raise refusal("names", f"{n_features} names", len(checked), "Pass one per feature")
-    frame = pd.DataFrame(np.zeros((1, n_features)), columns=list(checked))
-    return Layout.of(frame, kinds=dict.fromkeys(checked, "number"))
+    return Layout.of_numbers(checked)
 
 
 def require_continuous(sampler: BaseSampler) -> None:

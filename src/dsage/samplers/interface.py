@@ -201,6 +201,27 @@ class Sampler(ABC):
         """
         return self.draw(rows, known, noise)
 
+    def draw_coalitions(self, rows: Floats, known: Mask, noise: Floats) -> Floats:
+        """Draw as `draw_rows` does, for several coalitions with the same noise.
+
+        Parameters
+        ----------
+        rows : array of shape (n_rows, n_features)
+            Encoded rows.
+        known : bool array of shape (n_coalitions, n_features)
+            The coalitions.
+        noise : array of shape (n_rows, n_draws, n_features)
+            As for `draw`.
+
+        Returns
+        -------
+        array of shape (n_coalitions, n_rows, n_draws, n_features)
+        """
+        draws = np.empty((len(known), *noise.shape[:2], rows.shape[1]))
+        for each, out in zip(known, draws, strict=True):
+            out[...] = self.draw_rows(rows, each, noise)
+        return draws
+
     @property
     def name(self) -> str:
         """The name of the sampler in tables and messages."""

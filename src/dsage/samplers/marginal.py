@@ -78,6 +78,18 @@ class Marginal(BaseSampler):
             return background[self._rows(noise[:, :, 0])]
         return np.take_along_axis(background[None], self._rows(noise[:, :, ~known]), axis=1)
 
+    def draw_coalitions(self, rows: Floats, known: Mask, noise: Floats) -> Floats:
+        """Draw for several coalitions; see :meth:`Sampler.draw_coalitions`."""
+        is_plain = self.equal_rows is not None and self._possible.is_free
+        if not is_plain or self._result_type() != np.float64:
+            return super().draw_coalitions(rows, known, noise)
+        # Draws do not depend on what is known: the same rows for all coalitions.
+        n_draws, shape = noise.shape[1], (len(known), *noise.shape[:2], rows.shape[1])
+        drawn = self.background_[self._rows(noise[:, :, 0])]
+        own = np.repeat(rows, n_draws, axis=0)
+        is_own = np.tile(known, (1, len(own)))
+        return np.where(is_own, own.reshape(1, -1), drawn.reshape(1, -1)).reshape(shape)
+
     def _mean(self, X: Floats, known: Mask) -> Floats:
         return np.broadcast_to(self._means[~known], (len(X), int((~known).sum())))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from copy import copy
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -227,12 +228,9 @@ class Plan:
         return Boundaries(self.oracle)
 
     def _make_control(self, games: Sequence[Game], enumeration: Enumeration | None) -> Control:
-        means: list[Floats] = []
+        mean = None
         if enumeration is not None and enumeration.n_coalitions <= MOST_COALITIONS:
-            coalitions = enumeration.coalitions
-            means = [enumeration.values(game.mean_risks(coalitions)) for game in games]
-        are_summed = self.n_outputs > 0 and self.interventions is None
-        mean = None if not means else with_sum(means) if are_summed else means[0]
+            mean = partial(self._exact_mean, games, enumeration)
         # The games of all outputs, then the cheaper ones of all outputs, and so on.
         levels = list(zip(*map(_cheaper_games, games), strict=False))
         walks = [self._cheap_walk(level) for level in levels]
@@ -245,6 +243,13 @@ class Plan:
         return Control(
             walks, orderings, self.n_columns, mean, costs=costs, position_means=by_position
         )
+
+    def _exact_mean(self, games: Sequence[Game], enumeration: Enumeration) -> Floats:
+        """Return the mean surpluses of cheap games over all orderings."""
+        coalitions = enumeration.coalitions
+        means = [enumeration.values(game.mean_risks(coalitions)) for game in games]
+        are_summed = self.n_outputs > 0 and self.interventions is None
+        return with_sum(means) if are_summed else means[0]
 
     @property
     def _is_uniform(self) -> bool:

@@ -1,4 +1,5 @@
 import itertools
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -35,15 +36,40 @@ def walk_of(game, case):
     return CheapWalk.of(game, *CASES[case])
 
 
+def exact_mean(game, enumeration):
+    return enumeration.values(game.mean_risks(enumeration.coalitions))
+
+
 def control(game, case, *, enumerated=False, orderings="antithetic", seed=0):
     oracle, semantics = CASES[case]
     mean = None
     if enumerated:
         asked = NoSeparation(NAMES) if oracle is None else oracle
         enumeration = enumerate_boundaries(asked, semantics=semantics)
-        mean = enumeration.values(game.mean_risks(enumeration.coalitions))
+        mean = partial(exact_mean, game, enumeration)
     made = as_orderings(orderings, NAMES, Streams(seed))
     return Control([walk_of(game, case)], made, len(NAMES), mean)
+
+
+def test_the_exact_mean_is_computed_once_and_when_it_is_needed(game):
+    calls = []
+
+    def mean():
+        calls.append(1)
+        return np.arange(5.0)
+
+    made = [Control([np.zeros_like], SimpleNamespace(batch_size=2), 5, mean) for _ in range(2)]
+    assert all(each.is_exact and not each.variance.any() for each in made)
+    assert all(each.refine(0.0, 1) for each in made)
+    assert not calls
+    np.testing.assert_array_equal(made[0].mean, np.arange(5.0))
+    np.testing.assert_array_equal(made[0].mean, np.arange(5.0))
+    assert len(calls) == 1
+    # Beside other processes.
+    made[1].prepare(lambda: False)
+    assert len(calls) == 2
+    np.testing.assert_array_equal(made[1].mean, np.arange(5.0))
+    assert len(calls) == 2
 
 
 def truth(game, case):

@@ -109,8 +109,9 @@ class Control:
         The orderings.
     n_columns : int
         Number of columns.
-    mean : array of shape (n_columns,), optional
-        The exact mean over all orderings: then nothing is drawn.
+    mean : callable, optional
+        Returns the exact mean over all orderings, (n_columns,): then nothing is drawn. It is called
+        once, when the mean is needed, or while other processes work.
     costs : sequence of float, optional
         What an ordering costs in each of the games; by default the same.
     position_means : callable, optional
@@ -124,7 +125,7 @@ class Control:
         walks: Sequence[Callable[[Orders], Floats]],
         orderings: Orderings,
         n_columns: int,
-        mean: Floats | None = None,
+        mean: Callable[[], Floats] | None = None,
         *,
         costs: Sequence[float] | None = None,
         position_means: Callable[[Orders], Floats] | None = None,
@@ -133,7 +134,8 @@ class Control:
         self._walks, self._orderings = tuple(walks), orderings
         self._costs = np.ones(len(self._walks)) if costs is None else np.array(costs)
         self.is_exact = mean is not None
-        self._exact = mean
+        self._find_mean = mean
+        self._exact: Floats | None = None
         # Units that are added at a time.
         n_dear = int(_COST_AT_ONCE // max(self._costs.max(), 1.0))
         n_at_once = min(_AT_ONCE, _CELLS_AT_ONCE // n_columns**2, n_dear)
@@ -188,7 +190,9 @@ class Control:
     @property
     def mean(self) -> Floats:
         """The mean so far, (n_columns,)."""
-        if self._exact is not None:
+        if self._find_mean is not None:
+            if self._exact is None:
+                self._exact = self._find_mean()
             return self._exact
         if not self._counts.any():
             return np.zeros(self._means.shape[1])
@@ -246,11 +250,14 @@ class Control:
         return True
 
     def prepare(self, is_over: Callable[[], bool]) -> None:
-        """Compute the units that the next refinement will probably add, until the time is over.
+        """Compute the exact mean, or the units that the next refinement will probably add.
 
-        Nothing is added: the estimates are those without it. It may run in a thread, while nothing
-        else uses the first level.
+        Units until the time is over. Nothing is added: the estimates are those without it. It may
+        run in a thread, while nothing else uses the first level.
         """
+        if self.is_exact:
+            _ = self.mean
+            return
         level = self._last_level
         n_wanted = round(_AHEAD * self._n_pieces)
         first = int(self._counts[level])

@@ -137,7 +137,7 @@ class RowControl(Control):
     ) -> None:
         self._steps, self._coefficients, self._rows = steps, coefficients, rows
         n_columns = len(rows) * len(coefficients.mean)
-        exact = None if mean is None else steps.outputs(mean, rows)
+        exact = None if mean is None else partial(steps.outputs, mean, rows)
         super().__init__([steps], orderings, n_columns, exact)
         self.at_once = _UNITS_AT_ONCE
 

@@ -186,7 +186,10 @@ Helpers` in long runs. The backend is also joblib's, such as
         There are a few tasks per job, so that slower jobs get fewer of them.
         """
         sizes = np.array(list(map(count_pairs, requests)), dtype=np.float64)
-        a_job = sizes.sum() * self._seconds / max(self._n_pairs, 1.0) / n_jobs
+        # At first, nothing is known about the time.
+        a_job = _TASKS_A_JOB * _SHORTEST_TASK
+        if self._n_pairs:
+            a_job = sizes.sum() * self._seconds / self._n_pairs / n_jobs
         seconds = min(max(a_job / _TASKS_A_JOB, _SHORTEST_TASK), _SECONDS_A_TASK)
         n_bundles = min(len(requests), n_jobs * max(1, round(a_job / seconds)))
         middles = np.cumsum(sizes) - sizes / 2

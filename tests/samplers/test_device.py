@@ -12,6 +12,7 @@ from devices import DEVICES, TOLERANCES, on_host  # noqa: E402
 from dsage._random import Streams  # noqa: E402
 from dsage.samplers import Gaussian, GaussianCopula, Marginal, Mix, normal_scores  # noqa: E402
 from dsage.samplers.device import Place, send_noise, to_scores  # noqa: E402
+from dsage.samplers.device.mix import _Blocks  # noqa: E402
 from dsage.samplers.noise import Noise  # noqa: E402
 from given import all_coalitions  # noqa: E402
 
@@ -81,6 +82,27 @@ def test_draws_of_coalitions_are_those_of_the_cpu_but_for_rounding(kind, device,
     atol = max(10 * atol, 2e-6)
     for known, found in zip(every, on_host(draws), strict=True):
         np.testing.assert_allclose(found, sampler.draw(X, known, noise), rtol=0, atol=atol)
+
+
+@pytest.mark.parametrize(("n_cells", "n_groups"), [(1, 3), (40, 7), (5_000, 6), (3_000, 700)])
+def test_every_block_has_cells_of_one_group_and_every_cell_a_place(n_cells, n_groups):
+    # Group 0 has most of the cells, the last one none.
+    groups = np.random.default_rng(0).geometric(0.4, n_cells) - 1
+    groups = torch.from_numpy(np.minimum(groups, n_groups - 2))
+    blocks = _Blocks(groups, n_groups)
+    assert 16 <= blocks.size <= 512
+    assert len(blocks.cells) == len(blocks.of_block) * blocks.size
+    assert torch.equal(blocks.cells[blocks.places], torch.arange(n_cells))
+    assert torch.equal(blocks.of_block[blocks.places // blocks.size], groups)
+
+
+def test_many_orderings_of_a_mixture_are_drawn_together_as_one_by_one():
+    sampler, X, noise = fitted("mix")
+    rows = load(sampler, X, noise)
+    orders = np.array([np.random.default_rng(seed).permutation(5) for seed in range(150)])
+    together = rows.along(orders).draw(np.arange(150), np.full(150, 2))
+    for order, found in zip(orders[::30], together[::30], strict=True):
+        torch.testing.assert_close(found, rows.along([order]).draw([0], [2])[0])
 
 
 def test_numbers_of_curved_margins_are_drawn_as_on_the_cpu():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from dsage.models.torch_tools import require_torch
 from dsage.samplers.checks import Floats, Ints
 from dsage.samplers.conditioning import GRID
 from dsage.samplers.device.paths import DevicePaths, DeviceRows, DeviceSampler, DeviceTable
-from dsage.samplers.device.place import Copied, Place, to_scores
+from dsage.samplers.device.place import Place, to_scores
 
 if TYPE_CHECKING:
     from dsage.samplers.mix.em import Components
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _FAR = 128.0  # standard deviations: as on the CPU, values beyond count as so far
 _SMALLEST = 2.0**-54  # uniforms are kept off 0 and 1
 _CELLS = 2**24  # numbers of an array
+_LEAST_BLOCK, _BLOCK = 16, 512  # cells of a block that are multiplied together
 
 
 class DeviceMix(DeviceSampler):
@@ -143,7 +144,8 @@ class MixPaths(DevicePaths):
     """All prefixes of several orderings, from one factor of each component for each of them.
 
     The probabilities of the components are cumulated along the numbers, and read off for each
-    prefix. Draws are sorted by component, and each component is one product of matrices.
+    prefix. Draws are sorted by component, and multiplied in blocks with the factor of their
+    component.
     """
 
     rows: MixRows
@@ -170,8 +172,8 @@ class MixPaths(DevicePaths):
         # In the order of the data, as the scores are, and on the grid, as they are.
         z = z.div_(GRID).round_().mul_(GRID)
         across = position[:, None, :, None]
-        sorted_z = torch.gather(z, 2, across.expand(*z.shape)).transpose(2, 3)
-        self._z = place.round(sorted_z.contiguous())
+        sorted_z = place.round(torch.gather(z, 2, across.expand(*z.shape)))
+        self._z = sorted_z.transpose(2, 3).contiguous()
         numbers = torch.arange(len(orders), device=order.device)[:, None, None]
         weights = factors.transpose(1, 3)[numbers, position[:, :, None], position[:, None, :]]
         weights = weights * at.slopes[:, None]
@@ -185,10 +187,10 @@ class MixPaths(DevicePaths):
             return partial(self._draw, which, is_known, left, None)
         chosen, left = self._choose(which, lengths)
         groups = (which[:, None, None] * n_components + chosen).to(self.rows.at.place.device)
-        sorted_groups = _Sorted(groups, len(self.orders) * n_components)
-        return partial(self._draw, which, is_known, left, sorted_groups)
+        blocks = _Blocks(groups, len(self.orders) * n_components)
+        return partial(self._draw, which, is_known, left, blocks)
 
-    def _draw(self, which: Any, is_known: Any, left: Any, groups: _Sorted | None) -> Any:  # noqa: ANN401
+    def _draw(self, which: Any, is_known: Any, left: Any, groups: _Blocks | None) -> Any:  # noqa: ANN401
         torch = require_torch("draws on a device")
         rows, at, place = self.rows, self.rows.at, self.rows.at.place
         which, known = which.to(place.device), is_known.to(place.device)[:, None, None, :]
@@ -206,7 +208,7 @@ class MixPaths(DevicePaths):
         shown = self._of_sets(rows.shown, which)[:, :, None, :]
         return torch.where(known, shown, values).to(place.dtype)
 
-    def _known(self, which: Any, groups: _Sorted | None) -> Any:  # noqa: ANN401
+    def _known(self, which: Any, groups: _Blocks | None) -> Any:  # noqa: ANN401
         """Return z of the rows, given the components of their draws; (n_prefixes, n_rows, ...)."""
         if groups is None:
             return self._z[which].transpose(1, 2)
@@ -231,25 +233,25 @@ class MixPaths(DevicePaths):
         left = (u - low) / torch.where(width > 0, width, 1.0)
         return chosen, left
 
-    def _multiply(self, scores: Any, groups: _Sorted) -> Any:  # noqa: ANN401
+    def _multiply(self, scores: Any, groups: _Blocks) -> Any:  # noqa: ANN401
         """Return the products of scores (..., n_numbers) with the factors of their groups.
 
         The means of the groups are added.
         """
         torch = require_torch("draws on a device")
         centers, n_numbers = self.rows.at.centers, scores.shape[-1]
-        weights = self._weights.view(-1, n_numbers, n_numbers)
-        gathered = scores.view(-1, n_numbers)[groups.order]
-        products = torch.empty_like(gathered)
-        for number, some in groups.parts():
-            center = centers[number % len(centers)]
-            torch.addmm(center, gathered[some], weights[number], out=products[some])
-        gathered[groups.order] = products
-        return gathered.view(scores.shape)
+        weights = self._weights.view(-1, n_numbers, n_numbers)[groups.of_block]
+        center = centers[groups.of_block % len(centers)][:, None]
+        gathered = scores.view(-1, n_numbers).index_select(0, groups.cells)
+        blocks = gathered.view(-1, groups.size, n_numbers)
+        products = torch.baddbmm(center, blocks, weights).view(-1, n_numbers)
+        return products.index_select(0, groups.places).view(scores.shape)
 
 
-class _Sorted:
-    """The places of equal numbers of groups, and how many there are, on their way from a device.
+class _Blocks:
+    """Cells in blocks of the same size, each of cells of one group, so that nothing waits.
+
+    There are as many blocks as there may be at most. Those that are not full repeat the first cell.
 
     Parameters
     ----------
@@ -260,24 +262,38 @@ class _Sorted:
 
     Attributes
     ----------
-    order : int tensor of shape (n_cells,)
-        The places of cells, group after group.
+    size : int
+        How many cells a block has.
+    of_block : int tensor of shape (n_blocks,)
+        The group of each block.
+    cells : int tensor of shape (n_blocks * size,)
+        The cells of the blocks, one block after the other.
+    places : int tensor of shape (n_cells,)
+        Where each cell is in the blocks.
     """
 
     def __init__(self, numbers: Any, n_groups: int) -> None:  # noqa: ANN401
         torch = require_torch("draws on a device")
         self.numbers = numbers
-        ordered, self.order = torch.sort(numbers.view(-1))
+        n_cells = numbers.numel()
+        # At most about half of what is multiplied is not needed.
+        self.size = int(np.clip(n_cells // n_groups, _LEAST_BLOCK, _BLOCK))
+        # Short numbers are sorted in fewer passes.
+        short = torch.uint8 if n_groups <= 2**8 else torch.int32
+        ordered, order = torch.sort(numbers.view(-1).to(short))
         every = torch.arange(n_groups, device=numbers.device)
-        self._ends = Copied(torch.searchsorted(ordered, every, right=True))
-
-    def parts(self) -> Iterator[tuple[int, slice]]:
-        """Yield the groups that have cells, with the slices of these in `order`."""
-        start = 0
-        for number, end in enumerate(self._ends.get().tolist()):
-            if end > start:
-                yield number, slice(start, end)
-            start = end
+        ends = torch.searchsorted(ordered, every.to(short), right=True)
+        starts = torch.nn.functional.pad(ends[:-1], (1, 0))
+        n_blocks = (ends - starts + (self.size - 1)).div_(self.size, rounding_mode="floor")
+        ends_of_blocks = n_blocks.cumsum(0)
+        block = torch.arange(n_cells // self.size + n_groups, device=numbers.device)
+        of_block = torch.searchsorted(ends_of_blocks, block, right=True)
+        self.of_block = of_block.clamp_(max=n_groups - 1)
+        shifts = (ends_of_blocks - n_blocks) * self.size - starts
+        places = shifts.index_select(0, ordered.int())
+        places += torch.arange(n_cells, device=numbers.device)
+        self.cells = order.new_zeros(len(block) * self.size).scatter_(0, places, order)
+        self.places = torch.empty_like(order).scatter_(0, order, places)
 
 
 class _Curves:

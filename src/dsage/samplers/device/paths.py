@@ -154,6 +154,10 @@ class DevicePaths(ABC):
             advice = "There are no more features"
             raise refusal("lengths", f"from 0 to {n_features}", odd, advice)
         place = self.rows.at.place
+        if not sizes.size:
+            torch = require_torch("draws on a device")
+            empty = torch.empty((0, *self.rows.shape), dtype=place.dtype, device=place.device)
+            return lambda: empty
         at, sent = place.send(numbers), place.send(sizes)
         return self._begin(at, sent, self._position[at] < sent[:, None])
 

@@ -95,12 +95,12 @@ def _estimate(problem: Problem, n_orderings: int, seed: int, **options: Any) -> 
 
 WAYS: Ways = {
     "dsage": Way(
-        functools.partial(_estimate, graph=None), 8, note="`explain(graph=None)`, by orderings"
+        functools.partial(_estimate, graph=None), 2, note="`explain(graph=None)`, by orderings"
     ),
-    "dsage, run": Way(_run, 8, note="`run(LossGame(...))` with the fitted law, as other packages"),
+    "dsage, run": Way(_run, 2, note="`run(LossGame(...))` with the fitted law, as other packages"),
     "dsage, graph": Way(
         _estimate,
-        8,
+        2,
         lambda problem: problem.law == "conditional",
         "`explain()`: learns a graph, its time included, and uses it where that saves work",
     ),

@@ -16,6 +16,8 @@ from dsage.samplers.ordering import Ordering
 def expect_prefixes(affine: Affine, ordering: Ordering, order: Rows, X: Floats) -> Floats:
     """Return the outputs of an affine model for all proper prefixes, (n_features, n_rows, ...).
 
+    The rows X are encoded.
+
     With ``S = L L'`` in the ordering's order and ``z = L^-1 (x - mean)``, the expected output given
     the first k features is ``a + w'mean + sum over i <= k of (L'w)_i z_i``: all prefixes need one
     factor and a cumulative sum.
@@ -23,7 +25,7 @@ def expect_prefixes(affine: Affine, ordering: Ordering, order: Rows, X: Floats) 
     start = affine.intercept + ordering.mean @ affine.weights
     effects = np.einsum("kf,ko->fo", ordering.factor, affine.weights[order])
     values = np.zeros((len(order) + 1, len(X), effects.shape[1]))
-    shifts = ordering.whitened(X).T[:, :, None] * effects[:, None, :]
+    shifts = ordering.whiten_encoded(X)[:, :, None] * effects[:, None, :]
     np.cumsum(shifts, axis=0, out=values[1:])
     values += start
     return values[:-1]

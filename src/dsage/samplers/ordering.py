@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -64,12 +65,22 @@ class Ordering:
         self.mean = normal.mean
         correlation = normal.correlation[np.ix_(order, order)]
         self.factor: Floats = lower_factor(correlation) * normal.scale[order, None]
-        # The factor in the order of the data, and as a sum of two factors whose products with
-        # scores are exact: the leading digits, and what they round off.
-        self._weights = np.zeros_like(self.factor)
-        self._weights[np.ix_(order, order)] = self.factor
-        self._coarse = exact_factor(self._weights)
-        self._fine = exact_factor(self._weights - self._coarse.T / GRID)
+
+    @cached_property
+    def _weights(self) -> Floats:
+        """The factor in the order of the data."""
+        weights = np.zeros_like(self.factor)
+        weights[np.ix_(self.order, self.order)] = self.factor
+        return weights
+
+    @cached_property
+    def _exact_weights(self) -> tuple[Floats, Floats]:
+        """Two factors, transposed, whose sum are the weights and whose products are exact.
+
+        They are the leading digits of the weights, and what these round off.
+        """
+        coarse = exact_factor(self._weights)
+        return coarse, exact_factor(self._weights - coarse.T / GRID)
 
     def whitened(self, X: Any) -> Floats:  # noqa: ANN401
         """Return ``z = L^-1 (x - mean)`` of rows, (n_rows, n_features) in the ordering's order.
@@ -78,7 +89,11 @@ class Ordering:
         """
         rows = self._layout.encode(X)
         check_finite(rows, self._layout.names)
-        return np.ascontiguousarray(self._whiten(rows, len(self.order)).T)
+        return np.ascontiguousarray(self.whiten_encoded(rows).T)
+
+    def whiten_encoded(self, rows: Floats) -> Floats:
+        """Return z of encoded rows (n_rows, n_features), (n_features, n_rows); see `whitened`."""
+        return self._whiten(rows, len(self.order))
 
     def sum_laws(self, rows: Floats, weights: Floats) -> Iterator[SumLaw]:
         """Yield the distributions of ``weights' x`` for all proper prefixes, the empty one first.
@@ -94,7 +109,7 @@ class Ordering:
         weights : array of shape (n_features, n_sums)
             The weights.
         """
-        z = self._whiten(rows, len(self.order))
+        z = self.whiten_encoded(rows)
         effects = np.einsum("kf,ko->fo", self.factor, weights[self.order])
         products = effects[:, :, None] * effects[:, None, :]
         covariances = np.cumsum(products[::-1], axis=0)[::-1]
@@ -231,11 +246,12 @@ class Ordering:
         draws = np.empty((n_features, n_rows, n_draws))
         flat = draws.reshape(n_features, -1)
         by_draw = scores.reshape(-1, n_features)
+        coarse, fine = self._exact_weights
         for start in range(0, len(by_draw), _CHUNK_DRAWS):
             chunk = slice(start, start + _CHUNK_DRAWS)
             steps = as_grid(by_draw[chunk]).T
-            part = self._coarse.T @ steps
-            part += self._fine.T @ steps
+            part = coarse.T @ steps
+            part += fine.T @ steps
             np.add(part, self.mean[:, None], out=flat[:, chunk])
         return draws
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from dsage.data.basis import NumberBasis, distribution, indicators, level_places
+from dsage.data.basis import NumberBasis, distribution, indicators, is_heavy, level_places
 
 RNG = np.random.default_rng(0)
 
@@ -66,6 +66,25 @@ def test_new_values_are_placed_between_those_that_were_seen():
     inside, outside = basis(np.array([10.5, 99.0])), basis(np.array([1e9]))
     assert basis(np.array([10.0]))[0, 0] < inside[0, 0] < basis(np.array([11.0]))[0, 0]
     assert np.isfinite(outside).all()
+
+
+def test_tails_are_heavy_if_few_values_have_most_of_the_variance():
+    assert not is_heavy(RNG.normal(size=1000))
+    assert not is_heavy(RNG.exponential(size=1000))
+    assert not is_heavy(np.ones(10))
+    assert is_heavy(np.exp(3 * RNG.normal(size=1000)))
+
+
+def test_the_tail_is_a_function_of_values_that_are_far_outside():
+    values = np.append(np.linspace(-1, 1, 500), [50.0, 60.0, 1000.0])
+    assert is_heavy(values)
+    center, scale = values.mean(), values.std()
+    basis = NumberBasis.fit(values, 3, leads=("tail", "value"))
+    cut = np.clip((values - center) / scale, -3, 3)
+    np.testing.assert_allclose(basis(values)[:, 0], (cut - cut.mean()) / cut.std(), atol=1e-9)
+    # Beyond the cut it does not change.
+    first, second = basis(np.array([5_000.0, 6_000.0]))[:, 0]
+    assert first == second
 
 
 def test_many_values_have_fewer_knots():

@@ -441,3 +441,14 @@ def test_products_are_used_in_tables_of_numbers_too():
     score = BasisScore(table, Blocks.from_table(table))
     near = score.near([(), (), (0, 1)])
     assert near.family(2, (0, 1)) > score.family(2, (0, 1)) + 100
+
+
+@pytest.mark.parametrize(("steepness", "effect", "n_far"), [(2.5, 1.5, 38), (3.0, 2.0, 23)])
+def test_an_effect_of_few_extreme_values_is_found(steepness, effect, n_far):
+    rng = np.random.default_rng(3)
+    a = np.exp(steepness * rng.normal(size=10_000))
+    is_far = a > a.mean() + 2 * a.std()
+    assert is_far.sum() == n_far
+    b = rng.normal(size=10_000) + effect * is_far
+    frame = pd.DataFrame({"a": a, "b": b, "c": rng.normal(size=10_000)})
+    assert set(dsage.learn_graph(frame, score="basis").edges) == {("a", "b")}

@@ -19,6 +19,10 @@ _CONSTANT = 1e-9
 # The degrees of the polynomials, in the order in which they are added: degree 1 comes late, because
 # a lead is nearly the same.
 _ORDER = (2, 3, 1, 4, 5, 6, 7, 8)
+# A tail is cut at this many standard deviations.
+_TAIL = 3.0
+# Tails are heavy if less than this share of the variance is left then.
+_HEAVY = 0.5
 # Categories with an indicator of their own; all others share one.
 _MAX_INDICATORS = 15
 
@@ -26,10 +30,11 @@ _MAX_INDICATORS = 15
 class NumberBasis(NamedTuple):
     """Orthonormal functions of a number: leads, then polynomials of its rank.
 
-    The leads are the standardised number itself, its normal score, or both. The others are Legendre
-    polynomials of ``2 F(x) - 1``, where F is the distribution function of the column. Each function
-    is made orthogonal to the ones before it, and left out if they explain it. All functions of a
-    missing value are 0.
+    The leads are the standardised number itself (``"value"``), its normal score (``"score"``), or
+    the number cut at three standard deviations (``"tail"``). The others are Legendre polynomials of
+    ``2 F(x) - 1``, where F is the distribution function of the column. Each function is made
+    orthogonal to the ones before it, and left out if they explain it. All functions of a missing
+    value are 0.
 
     Examples
     --------
@@ -107,10 +112,32 @@ class NumberBasis(NamedTuple):
         rank *= 2.0
         rank -= 1.0
         degrees = _ORDER[: max(0, len(self.weights) - len(self.leads))]
-        leads = [score if lead == "score" else value for lead in self.leads]
+        made = {"value": value, "score": score}
+        if "tail" in self.leads:
+            made["tail"] = _cut(value)
+        leads = [made[lead] for lead in self.leads]
         polynomials = _legendre(max(degrees, default=0), rank)
         raw = [*leads, *(polynomials[degree] for degree in degrees)][: len(self.weights)]
         return value, score, np.array(raw).T
+
+
+def is_heavy(values: Floats) -> bool:
+    """Return whether values beyond three standard deviations have half of the variance, or more.
+
+    >>> rng = np.random.default_rng(0)
+    >>> is_heavy(rng.exponential(size=1000)), is_heavy(rng.standard_cauchy(size=1000))
+    (False, True)
+    """
+    deviation = float(values.std())
+    if deviation == 0.0:
+        return False
+    return bool(_cut((values - values.mean()) / deviation).var() < _HEAVY)
+
+
+def _cut(standard: Floats) -> Floats:
+    """Return standardised values, cut at the tails."""
+    cut: Floats = np.clip(standard, -_TAIL, _TAIL)
+    return cut
 
 
 def _fill_missing(present: Floats, absent: npt.NDArray[np.bool_]) -> Floats:

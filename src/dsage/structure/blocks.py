@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from dsage.data.basis import NumberBasis, level_places
+from dsage.data.basis import NumberBasis, is_heavy, level_places
 from dsage.data.pools import single_blas
 from dsage.data.rows import Rows, spread
 from dsage.data.table import normal_scores
@@ -220,7 +220,10 @@ class _Maker:
             is_scored = surplus > NEGENTROPY / math.sqrt(len(present))
             share = len(present) / max(1, len(values))
             self.offsets[1, node] = self._rows.n_rows * share * surplus if is_scored else -np.inf
-        leads = ("score", "value") if is_scored else ("value",)
+        leads: tuple[str, ...] = ("score", "value") if is_scored else ("value",)
+        if is_scored and is_heavy(present):
+            # A few rows far outside, which neither ranks nor values show.
+            leads = (*leads, "tail")
         self._bases[node], made = NumberBasis.fit_evaluate(values, N_TERMS, leads=leads)
         if len(values) == self._rows.n_rows <= _MAX_SAMPLE:
             self._made[node] = made

@@ -47,7 +47,7 @@ METHODS: Mapping[str, Mapping[str, Any]] = {
 PARTS = ("kinds", "seconds", "fresh", "paper")
 """What is measured, in the order of the tables."""
 
-SMALL_SETS = tuple(range(2000, 2200, 10))
+SMALL_SETS = tuple(range(2000, 2600, 10))
 """Numbers of the first of seven graphs. Of mixed tables with 10,000 rows, the level of the tests of
 claims was chosen on the first six sets, after the graphs with many false claims were looked at."""
 

@@ -307,6 +307,20 @@ def test_with_many_rows_only_edges_near_the_target_are_added():
     assert far == {"far": {"away"}}
 
 
+def test_with_many_columns_and_a_target_only_edges_near_it_are_added():
+    frame = make(shift=0.5)
+    noise = np.random.default_rng(1).normal(size=(len(frame), 130))
+    names = [f"z{number}" for number in range(130)]
+    frame = pd.concat([frame, pd.DataFrame(noise, columns=names)], axis=1)
+    given = frame, {"y": ["x"]}, ["kind", "x", "other", *names, "y"]
+    everywhere = np.ones((134, 134), dtype=np.bool_)
+    everywhere_tested = overlooked(*given, allowed=everywhere)
+    # About one of the other edges is found by chance.
+    assert everywhere_tested == {"y": {"kind"}, "z73": {"z49"}}
+    assert overlooked(*given, allowed=everywhere, target="y") == {"y": {"kind"}}
+    assert overlooked(*given, allowed=everywhere, target="z0") == {}
+
+
 def test_with_many_rows_an_edge_must_be_more_significant():
     # 10 / n, where few rows have 0.01.
     frame = many_rows(0)

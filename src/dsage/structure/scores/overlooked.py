@@ -22,6 +22,8 @@ _LEVEL, _NEAR_TARGET = 0.01, 0.02
 # With more rows than these, only edges near the target are tested, at the level of 1,000 rows times
 # 1,000 divided by the number of rows.
 _FEW_ROWS, _ROWS_OF_LEVEL = 2_000, 1_000
+# With more variables than these, too, if there is a target: all pairs would take minutes.
+_MANY_NODES = 128
 # Rows for each column that is known.
 _ROWS_PER_COLUMN = 10
 # Numbers that are multiplied at a time.
@@ -51,7 +53,8 @@ class OverlookedEdges:
     explain others.
 
     With n > 2,000 rows, edges that matter leave clearer traces: an edge is added if p < 10 / n and
-    p < 2 / d^2, and only edges of the target or of its Markov blanket are tested.
+    p < 2 / d^2, and only edges of the target or of its Markov blanket are tested. Only these are
+    tested if there are more than 128 variables and a target, too.
 
     An edge has several tests, of one, two, four or eight functions. The smallest p-value counts,
     times their number. If there is a target, Cauchy's combination (Liu & Xie, 2020) counts for
@@ -78,6 +81,7 @@ class OverlookedEdges:
         self._has_many_rows = n_rows > _FEW_ROWS
         level = _LEVEL * _ROWS_OF_LEVEL / n_rows if self._has_many_rows else _LEVEL
         self._level = n_false * min(level, 2.0 / n_nodes**2)
+        self._is_local = self._has_many_rows or (n_nodes > _MANY_NODES and target is not None)
         self._width = int(blocks.widths.max(initial=1))
         # What is left of variables: derivatives of the log density of numbers.
         self._slopes: dict[int, Floats] = {}
@@ -110,7 +114,7 @@ class OverlookedEdges:
                 for tail in order[:at]
                 if tail not in found[node]
                 and allowed[tail, node]
-                and (not self._has_many_rows or node in near or tail in near)
+                and (not self._is_local or node in near or tail in near)
                 and self._is_tested(tail)
             ]
             if not tails or not self._is_tested(node):

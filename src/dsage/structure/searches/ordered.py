@@ -19,8 +19,8 @@ from dsage.structure.searches.grow_shrink import GrowShrink
 from dsage.structure.searches.local import tabu
 
 # Steps of BOSS for each variable, if they are slow. Sparse graphs need 20 to 70; only dense ones,
-# in which hardly anything is separated, would need more. With a bounded reach, they need 5 to 20.
-_STEPS_PER_NODE, _WITH_REACH = 80, 45
+# in which hardly anything is separated, would need more. With a bounded reach, they need 5 to 22.
+_STEPS_PER_NODE, _WITH_REACH = 80, 25
 
 
 @METHODS.register(

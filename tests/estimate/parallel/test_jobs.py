@@ -169,7 +169,7 @@ def test_a_worker_keeps_few_games_where_they_are_large(n_bytes, n_kept, monkeypa
 
 @pytest.mark.parametrize(
     ("seconds", "n_tasks"),
-    [(0.0, 4), (0.1, 4), (0.4, 8), (4.0, 16), (16.0, 16), (32.0, 32), (1e6, 64)],
+    [(0.0, 4), (0.1, 4), (0.4, 8), (4.0, 32), (16.0, 32), (32.0, 32), (1e6, 64)],
 )
 def test_tasks_have_about_a_second_of_work_and_all_jobs_have_some(seconds, n_tasks):
     requests = [Coalitions(np.ones((10, 4), dtype=bool), np.arange(10), 0) for _ in range(64)]
@@ -181,23 +181,50 @@ def test_tasks_have_about_a_second_of_work_and_all_jobs_have_some(seconds, n_tas
     assert len(jobs._bundle(requests[:2], 4)) == 2
 
 
+@pytest.mark.parametrize(
+    ("seconds", "n_requests", "n_jobs", "n_parts"),
+    [
+        (10.0, 5, 2, [1, 1, 1, 1, 2]),
+        (10.0, 5, 4, [1, 1, 1, 1, 4]),
+        (10.0, 6, 2, [1] * 6),
+        (10.0, 2, 3, [3, 3]),
+        # Short work, unknown work, and much work for each job.
+        (0.01, 5, 2, [1] * 5),
+        (0.0, 5, 2, [1] * 5),
+        (10.0, 17, 2, [1] * 17),
+    ],
+)
+def test_requests_that_do_not_come_out_even_are_divided(seconds, n_requests, n_jobs, n_parts):
+    game = PathTable()
+    orders, needed = np.array([[2, 0, 1, 3]]), np.ones((1, 5), dtype=bool)
+    requests = [
+        Along(orders, np.arange(4), number % 3, needed) for number in range(n_requests)
+    ]
+    jobs = Jobs(n_jobs)
+    jobs._seconds, jobs._n_pairs = seconds, 20.0 * n_requests if seconds else 0.0
+    parts = jobs._part(requests, n_jobs)
+    assert [len(each) for each in parts] == n_parts
+    for answer, request in zip(jobs(game, requests), requests, strict=True):
+        np.testing.assert_array_equal(answer, game.path_risks(*request))
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_tasks_of_requests_of_different_sizes_have_about_as_much_work(seed):
     rng = np.random.default_rng(seed)
     sizes = rng.integers(1, 30, size=60)
     requests = [Coalitions(np.ones((n, 4), dtype=bool), np.arange(3), 0) for n in sizes]
     jobs = Jobs(3)
-    jobs._seconds, jobs._n_pairs = 12.0, 3.0 * sizes.sum()
+    jobs._seconds, jobs._n_pairs = 24.0, 3.0 * sizes.sum()
     bundles = jobs._bundle(requests, 3)
     # A second each.
-    assert len(bundles) == 12
+    assert len(bundles) == 24
     assert [id(each) for bundle in bundles for each in bundle] == list(map(id, requests))
     work = np.array([sum(len(each.known) for each in bundle) for bundle in bundles])
-    assert np.abs(work - sizes.sum() / 12).max() <= sizes.max()
+    assert np.abs(work - sizes.sum() / 24).max() <= sizes.max()
     # The middle of each request lies in the share of its task.
     middles = np.cumsum(sizes) - sizes / 2
     ends = np.cumsum([len(bundle) for bundle in bundles])[:-1]
-    borders = np.arange(1, 12) * sizes.sum() / 12
+    borders = np.arange(1, 24) * sizes.sum() / 24
     assert (middles[ends] >= borders - 1e-9).all()
     assert (middles[ends - 1] <= borders + 1e-9).all()
 

@@ -29,7 +29,7 @@ from dsage.games.base import Floats, Game, Request, count_pairs
 # Seconds per task: long compared with sending it, short compared with a run.
 _SECONDS_A_TASK = 1.0
 # With less work than that: tasks per job, and the minimum seconds of each.
-_TASKS_A_JOB, _SHORTEST_TASK = 4, 0.05
+_TASKS_A_JOB, _SHORTEST_TASK = 8, 0.05
 
 
 Meanwhile = Callable[[Callable[[], bool]], None]
@@ -109,7 +109,8 @@ Helpers` in long runs. The backend is also joblib's, such as
                 return work_here(game, requests, on_piece=self.on_piece).answers
         else:
             n_jobs = self._cluster.n_jobs()
-        bundles = self._bundle(requests, n_jobs)
+        parts = self._part(requests, n_jobs)
+        bundles = self._bundle([part for of_one in parts for part in of_one], n_jobs)
         # Threads of this process may do the work.
         with single_blas():
             # Only backends of joblib that use threads have this attribute.
@@ -126,7 +127,12 @@ Helpers` in long runs. The backend is also joblib's, such as
         self._seconds += sum(each.seconds for each in done)
         self._n_pairs += sum(map(count_pairs, requests))
         self._warn(done)
-        return [answer for each in done for answer in each.answers]
+        answers = iter([answer for each in done for answer in each.answers])
+        # The last axis but one of an answer is that of the rows.
+        return [
+            next(answers) if len(of_one) == 1 else np.concatenate([next(answers) for _ in of_one], -2)
+            for of_one in parts
+        ]
 
     def _find_cluster(self, backend: Any) -> Cluster | None:  # noqa: ANN401
         """Return the cluster of the backend, if any: the same one as before if it is unchanged."""
@@ -179,6 +185,25 @@ Helpers` in long runs. The backend is also joblib's, such as
             for number, each in zip(missing, again, strict=True):
                 done[number] = each
         return done
+
+    def _part(self, requests: Sequence[Request], n_jobs: int) -> list[list[Request]]:
+        """Return each request in parts of its rows: most in one part, the last ones in several.
+
+        If the jobs have few requests each, some would get one more than others. These are divided.
+        """
+        parts = [[request] for request in requests]
+        n_more = len(requests) % n_jobs
+        if not self._n_pairs or len(requests) > _TASKS_A_JOB * n_jobs:
+            return parts
+        for at in range(len(requests) - n_more, len(requests)):
+            request = requests[at]
+            seconds = count_pairs(request) * self._seconds / self._n_pairs
+            if seconds > _SHORTEST_TASK:
+                n_parts = min(n_jobs, len(request.rows))
+                parts[at] = [
+                    request._replace(rows=rows) for rows in np.array_split(request.rows, n_parts)
+                ]
+        return parts
 
     def _bundle(self, requests: Sequence[Request], n_jobs: int) -> list[list[Request]]:
         """Return requests in tasks of about a second, or less if there is not much to do.

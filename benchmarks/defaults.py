@@ -25,7 +25,7 @@ from benchmarks import workloads
 from benchmarks.drawing_share import PARTS, Stopwatch, measured_calls
 from benchmarks.measured import answer, ask, measured
 from benchmarks.structure_problems import additive, choose_target
-from benchmarks.table import markdown, publish
+from benchmarks.table import cells, markdown, publish, published
 from benchmarks.workloads import Workload
 from dsage.explain import explain
 from dsage.graphs import random_dag, random_linear_gaussian
@@ -179,11 +179,12 @@ def main() -> None:
         for name in given.only:
             run_case(name, is_profiled=True)
         return
-    lines = []
+    found = {line[0]: line for line in cells(published("defaults")[0][1])}
     for name in given.only:
-        lines.append(line_of(name))
-        print(" | ".join(lines[-1]), flush=True)
-    left_out = [name for name in CASES if name not in given.only]
+        found[name] = line_of(name)
+        print(" | ".join(found[name]), flush=True)
+    lines = [found[name] for name in CASES if name in found]
+    left_out = [name for name in CASES if name not in found]
     head = ["rows and model", "sampler", "graph", "seconds", "processor", "MB"]
     head += [*PARTS.values(), "limit", "kept"]
     text = (
@@ -194,6 +195,8 @@ def main() -> None:
         "libraries, are counted, but the parts are those of the main process. Cases that take far "
         "longer than their limit are stopped."
     )
+    if len(given.only) < len(CASES):
+        text += " The lines were not all measured in one run."
     if left_out:
         text += f" Not measured here: {'; '.join(left_out)}."
     packages = ["dsage", "numpy", "scikit-learn", "lightgbm"]

@@ -257,10 +257,14 @@ class _Maker:
             at += len(chunk)
         if correlate:
             n_rows = self._rows.n_rows
-            _, _, mean, scatter = running.result()
-            deviation = np.sqrt(np.maximum(scatter.diagonal() / n_rows, 0.0))
+            # With many columns these arrays are large, so there are few of them at a time.
+            _, _, mean, correlation = running.result()
+            del running
+            correlation /= n_rows
+            deviation = np.sqrt(np.maximum(correlation.diagonal(), 0.0))
             deviation[deviation == 0.0] = 1.0
-            correlation = scatter / n_rows / np.outer(deviation, deviation)
+            for at, own in enumerate(deviation):
+                correlation[at] /= own * deviation
             np.fill_diagonal(correlation, 1.0)
         else:
             mean, deviation = sample.mean(axis=0), sample.std(axis=0)

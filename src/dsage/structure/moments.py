@@ -248,11 +248,17 @@ class Running:
 
     def merge(self, n_rows: int, mean: Floats, scatter: Floats) -> None:
         """Add the moments of other rows."""
+        if not self.n_rows:
+            # Copied only if it belongs to other moments: it may be large.
+            own = scatter if scatter.flags.writeable else scatter.copy()
+            self.n_rows, self.mean, self.scatter = n_rows, mean, own
+            return
         total = self.n_rows + n_rows
-        delta = mean - self.mean if self.n_rows else np.zeros(len(mean))
-        self.mean = self.mean + delta * (n_rows / total) if self.n_rows else mean
+        delta = mean - self.mean
+        self.mean = self.mean + delta * (n_rows / total)
         self.scatter += scatter
-        self.scatter += np.outer(delta * (self.n_rows * (n_rows / total)), delta)
+        for at, weight in enumerate(delta * (self.n_rows * (n_rows / total))):
+            self.scatter[at] += weight * delta
         self.n_rows = total
 
     def result(self) -> tuple[tuple[str, ...], int, Floats, Floats]:
@@ -263,7 +269,9 @@ class Running:
             bad = [self.names[k] for k in np.flatnonzero(~np.isfinite(self.scatter.diagonal()))]
             advice = "Change the units of these columns"
             raise refusal("the columns", "small enough for finite squares", bad, advice)
-        return self.names, self.n_rows, self.mean, (self.scatter + self.scatter.T) * 0.5
+        symmetric = self.scatter + self.scatter.T
+        symmetric *= 0.5
+        return self.names, self.n_rows, self.mean, symmetric
 
 
 def _check_continuous(table: Rows) -> tuple[str, ...]:

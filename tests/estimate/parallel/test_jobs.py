@@ -197,9 +197,7 @@ def test_tasks_have_about_a_second_of_work_and_all_jobs_have_some(seconds, n_tas
 def test_requests_that_do_not_come_out_even_are_divided(seconds, n_requests, n_jobs, n_parts):
     game = PathTable()
     orders, needed = np.array([[2, 0, 1, 3]]), np.ones((1, 5), dtype=bool)
-    requests = [
-        Along(orders, np.arange(4), number % 3, needed) for number in range(n_requests)
-    ]
+    requests = [Along(orders, np.arange(4), number % 3, needed) for number in range(n_requests)]
     jobs = Jobs(n_jobs)
     jobs._seconds, jobs._n_pairs = seconds, 20.0 * n_requests if seconds else 0.0
     parts = jobs._part(requests, n_jobs)

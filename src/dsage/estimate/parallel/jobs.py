@@ -128,11 +128,12 @@ Helpers` in long runs. The backend is also joblib's, such as
         self._n_pairs += sum(map(count_pairs, requests))
         self._warn(done)
         answers = iter([answer for each in done for answer in each.answers])
-        # The last axis but one of an answer is that of the rows.
-        return [
-            next(answers) if len(of_one) == 1 else np.concatenate([next(answers) for _ in of_one], -2)
-            for of_one in parts
-        ]
+        joined = []
+        for of_one in parts:
+            found = [next(answers) for _ in of_one]
+            # The last axis but one of an answer is that of the rows.
+            joined.append(found[0] if len(found) == 1 else np.concatenate(found, axis=-2))
+        return joined
 
     def _find_cluster(self, backend: Any) -> Cluster | None:  # noqa: ANN401
         """Return the cluster of the backend, if any: the same one as before if it is unchanged."""

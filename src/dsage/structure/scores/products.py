@@ -87,19 +87,22 @@ class ProductRegressions:
     def __init__(self, blocks: Blocks, response: int, pairs: Iterable[Pair]) -> None:
         n_nodes = len(blocks.names)
         leads = blocks.responses[response]
-        self._blocks = [
+        used = [
             blocks.columns(node) if blocks.is_class[node] else leads[node : node + 1]
             for node in range(n_nodes)
         ]
-        self.widths = np.array([len(block) for block in self._blocks], dtype=np.intp)
+        self.widths = np.array([len(block) for block in used], dtype=np.intp)
+        # Only these columns of the blocks are used. Here they are numbered by variable.
+        self._plain = np.concatenate(used)
+        self._place = np.full(blocks.sample.shape[1], -1, dtype=np.intp)
+        self._place[self._plain] = np.arange(len(self._plain))
+        self._blocks = [self._place[block] for block in used]
         made = sorted({(min(pair), max(pair)) for pair in pairs})
         sizes = [int(self.widths[one] * self.widths[other]) for one, other in made]
         ends = np.cumsum(sizes, dtype=np.intp)
         self._rows = blocks
-        self._products = _multiply(
-            blocks.sample, [(self._blocks[one], self._blocks[other]) for one, other in made]
-        )
-        self._n_plain = blocks.sample.shape[1]
+        self._products = _multiply(blocks.sample, [(used[one], used[other]) for one, other in made])
+        self._n_plain = len(self._plain)
         self._nothing = self._n_plain + self._products.shape[1]
         # The columns of each pair, filled up with one that nothing depends on.
         shape = (n_nodes, n_nodes, max(sizes, default=1))
@@ -114,10 +117,13 @@ class ProductRegressions:
             self._padded[node, : len(block)] = block
 
     def _correlate(self) -> Floats:
-        sample, products, n_plain = self._rows.sample, self._products, self._n_plain
+        sample, products = self._rows.sample[:, self._plain], self._products
+        n_plain, is_whole = self._n_plain, self._rows.scale == 1.0
         correlation = np.zeros((self._nothing + 1, self._nothing + 1))
         correlation[:n_plain, :n_plain] = (
-            self._rows.correlation if self._rows.scale == 1.0 else sample.T @ sample / len(sample)
+            self._rows.correlation[np.ix_(self._plain, self._plain)]
+            if is_whole
+            else sample.T @ sample / len(sample)
         )
         correlation[n_plain:-1, n_plain:-1] = products.T @ products / len(sample)
         correlation[:n_plain, n_plain:-1] = sample.T @ products / len(sample)
@@ -126,7 +132,10 @@ class ProductRegressions:
         return correlation
 
     def columns(self, parents: Parents) -> tuple[Ints, int]:
-        """Return the columns of the parents, and how many of them, the last ones, are products."""
+        """Return the columns of the parents, and how many of them, the last ones, are products.
+
+        They have the numbers that other methods take.
+        """
         found = self._columns.get(parents)
         if found is None:
             own = [self._blocks[parent] for parent in parents]
@@ -142,6 +151,7 @@ class ProductRegressions:
 
     def left(self, response: Ints, columns: Ints) -> float:
         """Return the log determinant of the response's covariance given columns."""
+        response = self._place[response]
         covariance = self._correlation[response[:, None], response]
         if len(columns):
             reached = self._correlation[columns[:, None], response]
@@ -152,7 +162,7 @@ class ProductRegressions:
     def left_with(self, response: Ints, parents: Parents) -> tuple[Floats, Ints]:
         """Return the same with each variable as one more parent, and its number of products."""
         known, _ = self.columns(parents)
-        at = list(parents)
+        at, response = list(parents), self._place[response]
         new = np.concatenate(
             [self._padded, self._pair[:, at].reshape(len(self._blocks), -1)], axis=1
         )
@@ -184,6 +194,7 @@ class ProductRegressions:
     def left_without(self, response: Ints, parents: Parents) -> tuple[Floats, Ints]:
         """Return the same without each of the parents, and the number of products left."""
         known, _ = self.columns(parents)
+        response = self._place[response]
         # Each column has one owner, or two.
         size = len(parents)
         first = np.repeat(np.arange(size), self.widths[list(parents)])
@@ -209,9 +220,9 @@ class ProductRegressions:
     def residuals(self, response: int, columns: Ints) -> Floats:
         """Return the residuals of a response in the thinned rows."""
         inner = self._correlation[np.ix_(columns, columns)]
-        slopes = np.linalg.solve(inner, self._correlation[columns, response])
+        slopes = np.linalg.solve(inner, self._correlation[columns, self._place[response]])
         plain = columns < self._n_plain
-        predicted = self._rows.predict(columns[plain], slopes[plain])
+        predicted = self._rows.predict(self._plain[columns[plain]], slopes[plain])
         thinned = self._products[:: self._rows.thinning]
         predicted += thinned[:, columns[~plain] - self._n_plain] @ slopes[~plain]
         return self._rows.thinned[:, response] - predicted
@@ -220,7 +231,7 @@ class ProductRegressions:
         """Return columns in the rows of the sample, and their correlation."""
         plain = columns < self._n_plain
         made = np.empty((len(self._products), len(columns)))
-        made[:, plain] = self._rows.sample[:, columns[plain]]
+        made[:, plain] = self._rows.sample[:, self._plain[columns[plain]]]
         made[:, ~plain] = self._products[:, columns[~plain] - self._n_plain]
         return made, self._correlation[np.ix_(columns, columns)]
 

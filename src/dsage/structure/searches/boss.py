@@ -143,20 +143,23 @@ class _OrderSearch:
         return sum(tree.n_scored for tree in self._trees) - self._n_scored_before
 
     def moves(self, n_passes: float, n_steps: float = math.inf) -> Iterator[_Move]:
-        """Make moves until a pass makes none, or for `n_steps` steps; yield each."""
+        """Make moves until no variable moves, or for `n_steps` steps; yield each."""
         self._project()
-        while n_passes > 0:
+        # The variables that were tried in vain since the last move: they would not move now.
+        settled: set[int] = set()
+        while n_passes > 0 and len(settled) < len(self._order):
             n_passes -= 1
-            is_done = True
             for variable in tuple(self._order):
+                if variable in settled:
+                    continue
                 if sum(tree.n_steps for tree in self._trees) >= n_steps:
                     return
                 move = self._improve(variable)
-                if move is not None:
-                    is_done = False
+                if move is None:
+                    settled.add(variable)
+                else:
+                    settled.clear()
                     yield move
-            if is_done:
-                return
 
     def _project(self) -> None:
         """Find the parents of all nodes in the current order."""

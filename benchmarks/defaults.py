@@ -2,8 +2,8 @@
 
 Run: python -m benchmarks.defaults [--only NAME ...] [--profile]
 
-Every case runs in its own process. With `--only`, the other published lines stay. `--profile` prints
-how a case spends its time.
+Every case runs in its own process. With `--only`, the other published lines stay. `--profile`
+prints how a case spends its time.
 """
 
 from __future__ import annotations

@@ -314,9 +314,8 @@ def test_with_many_columns_and_a_target_only_edges_near_it_are_added():
     frame = pd.concat([frame, pd.DataFrame(noise, columns=names)], axis=1)
     given = frame, {"y": ["x"]}, ["kind", "x", "other", *names, "y"]
     everywhere = np.ones((134, 134), dtype=np.bool_)
-    everywhere_tested = overlooked(*given, allowed=everywhere)
-    # About one of the other edges is found by chance.
-    assert everywhere_tested == {"y": {"kind"}, "z73": {"z49"}}
+    # Without a target, about one of the other edges is found by chance.
+    assert overlooked(*given, allowed=everywhere)["y"] == {"kind"}
     assert overlooked(*given, allowed=everywhere, target="y") == {"y": {"kind"}}
     assert overlooked(*given, allowed=everywhere, target="z0") == {}
 

@@ -54,6 +54,11 @@ def as_dag(
         return None
 
 
+def _means(scores: list[tuple[float, float]]) -> list[str]:
+    """Return the means of F1 and false discovery rate, if any graph was found."""
+    return [f"{each:.3f}" for each in np.mean(scores, axis=0)] if scores else ["-", "-"]
+
+
 def main(seconds: float) -> None:
     """Run all learners and publish the table."""
     found: dict[tuple[str, str], list[tuple[float, float, float]]] = {}
@@ -76,7 +81,7 @@ def main(seconds: float) -> None:
             kind,
             way,
             f"{int(np.isfinite(np.array(scores)[:, 0]).sum())} of {len(_SIZES)}",
-            *(f"{each:.3f}" for each in np.nanmean(np.array(scores)[:, :2], axis=0)),
+            *_means([score[:2] for score in scores if np.isfinite(score[0])]),
             f"{np.mean([each[2] for each in scores]):.2f}",
         ]
         for (kind, way), scores in sorted(found.items())
@@ -91,7 +96,7 @@ def main(seconds: float) -> None:
     )
     header = ["data", "learner", "graphs", "F1", "FDR", "CPU s"]
     sections = [(text, markdown(header, lines))]
-    publish("race_structure", "The race of graph learners", sections, ["dsage", "numpy"])
+    publish("race.structure", "The race of graph learners", sections, ["dsage", "numpy"])
 
 
 if __name__ == "__main__":

@@ -380,6 +380,26 @@ def test_no_question_is_put_to_the_score_twice():
     assert result.trace
 
 
+def test_variables_are_tried_once_after_the_last_move(monkeypatch):
+    tried, improve = [], _OrderSearch._improve
+
+    def noting(self, variable):
+        move = improve(self, variable)
+        tried.append((variable, move is not None))
+        return move
+
+    monkeypatch.setattr(_OrderSearch, "_improve", noting)
+    model = random_linear_gaussian(random_dag(12, 3, random_state=4), random_state=4)
+    moments = Moments.from_frame(model.sample(500, random_state=4))
+    score = GaussianScore(moments, penalty=math.log(500) / 2)
+    boss(score, order=sorted(score.names, reverse=True))
+    moved = [at for at, (_, is_moved) in enumerate(tried) if is_moved]
+    assert moved
+    since = [variable for variable, _ in tried[moved[-1] + 1 :]]
+    # All variables, the one that moved last as well, and none of them twice.
+    assert sorted(since) == list(range(12))
+
+
 def test_step_tells_where_a_variable_went():
     graph = Graph(list("abc"), [("a", "c"), ("b", "c")])
     model = LinearGaussian(graph, dict.fromkeys(graph.edges, 1.0), dict.fromkeys("abc", 1.0))

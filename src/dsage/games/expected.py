@@ -22,7 +22,6 @@ from dsage.games.prefixes import Control, ask_prefixes, draw_prefixes, expect_pr
 from dsage.games.received import expected_output, given, received
 from dsage.games.row_control import RowControl
 from dsage.models.affine import Affine
-from dsage.models.tree_masks import TreeMasks
 from dsage.samplers.base import Sampler
 from dsage.samplers.interface import Prefixes
 from dsage.samplers.noise import Noise
@@ -33,8 +32,8 @@ from dsage.samplers.recent import Recent
 _COPIED_BYTES = 2**26
 N_MEAN = 1 << 12
 """Draws for the mean prediction, which is the same for all rows."""
-# Draws for all rows along an ordering and its reverse from which on trees are read from the model:
-# reading them takes as long as it predicts some thousand rows, and a run has several orderings.
+# Draws for all rows along an ordering and its reverse from which on a model is read:
+# this takes as long as it predicts some thousand rows, and a run has several orderings.
 _MANY_DRAWS = 1 << 12
 
 
@@ -78,7 +77,10 @@ class Expected(Predicted):
             self._device = device_means(*given, self._max_bytes, is_usable=is_usable)
         if self._device is not None:
             self.pairs_at_once = self._device.pairs_at_once
-        self._trees = self._find_trees()
+        if self._predicts_many:
+            self._trees = model.tree_masks(self._frames, self.matrix)
+            if self._trees is None:
+                self._encoded = model.encoded(self._frames, self.matrix)
         is_able = self.is_drawn or (self._affine is not None and sampler.has_factors)
         self.has_paths = sampler.has_orderings and is_usable and is_able
         if self._exact is not None:
@@ -125,15 +127,13 @@ class Expected(Predicted):
         found = find_normal_means(self._scores, sampler, matrix)
         return (None, found) if isinstance(found, NormalDraws) else (found, None)
 
-    def _find_trees(self) -> TreeMasks | None:
-        """Return trees that predict draws faster than the model does, if there will be many."""
+    @property
+    def _predicts_many(self) -> bool:
+        """Whether the model will predict so many draws that it is worth reading what it is."""
         is_asked = self.is_drawn and self._normal is None and self._device is None
         n_draws = 2 * self.matrix.size * self.noise.n_replicates * self.noise.n_draws
-        if not is_asked or self._scores is not None or n_draws < _MANY_DRAWS:
-            return None
-        if self.layout.names != self._frames.names:
-            return None
-        return self.model.tree_masks(self._frames, self.matrix)
+        is_asked = is_asked and self._scores is None and n_draws >= _MANY_DRAWS
+        return is_asked and self.layout.names == self._frames.names
 
     @property
     def may_be_copied(self) -> bool:  # type: ignore[override]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Callable
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -136,7 +137,18 @@ class _OneOutput:
 
     def predict(self, X: Any, *, is_disposable: bool = False) -> Floats:  # noqa: ANN401
         """Return the output, (n_rows,)."""
-        predicted = self._model.predict(X, is_disposable=is_disposable)
+        return self._pick(self._model.predict(X, is_disposable=is_disposable))
+
+    def encoded(self, layout: Layout, X: Floats) -> Callable[[Floats], Floats] | None:
+        """Return a function that predicts the output for encoded rows; None if there is none."""
+        predict = self._model.encoded(layout, X)
+        return None if predict is None else partial(self._pick_from, predict)
+
+    def _pick_from(self, predict: Callable[[Floats], Floats], X: Floats) -> Floats:
+        return self._pick(predict(X))
+
+    def _pick(self, predicted: Floats) -> Floats:
+        """Return the output, (n_rows,), of what the model predicts."""
         if predicted.ndim == 2:
             return predicted[:, self._column(predicted.shape[1])]
         if self._is_first_of_two:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -31,8 +32,8 @@ _MEAN_EPOCH = 1 << 40
 class Predicted(Game):
     """A game from the predictions of a model for its rows and for draws of a sampler.
 
-    Trees and linear scores that are read from a model predict draws in its place, where that is
-    faster.
+    Trees, linear scores and pipelines that are read from a model predict draws in its place, where
+    that is faster.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class Predicted(Game):
         # What predicts draws in place of the model; subclasses may find it.
         self._scores: AffineScores | None = None
         self._trees: TreeMasks | None = None
+        self._encoded: Callable[[Floats], Floats] | None = None
 
     @property
     def is_marginal(self) -> bool:
@@ -144,8 +146,11 @@ class Predicted(Game):
             predicted = self._trees.predict(draws, is_same)
         else:
             flat = draws.reshape(-1, draws.shape[-1])
-            # Nothing reads these draws again, so the model need not get a copy.
-            predicted = self.model.predict(self._frames.decode(flat), is_disposable=True)
+            if self._encoded is not None:
+                predicted = self._encoded(flat)
+            else:
+                # Nothing reads these draws again, so the model need not get a copy.
+                predicted = self.model.predict(self._frames.decode(flat), is_disposable=True)
             predicted = self._check_outputs(predicted, 1)
         return predicted.reshape(*draws.shape[:3], *self.predictions.shape[1:])
 

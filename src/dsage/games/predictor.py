@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from dsage.data.layout import Layout
@@ -49,6 +50,9 @@ class Predictor(Protocol):
 
     def affine_scores(self, layout: Layout, X: Floats) -> AffineScores | None:
         """Return the affine functions behind a model with a link; None for other models."""
+
+    def encoded(self, layout: Layout, X: Floats) -> Callable[[Floats], Floats] | None:
+        """Return a function that predicts encoded rows in less time; None if there is none."""
 
     def check_means(self, means: Floats, n_outputs: tuple[int, ...]) -> Floats:
         """Check means (..., *n_outputs) and return them as the game uses them."""

@@ -163,6 +163,12 @@ def mix_rows(X: Floats) -> Floats:
     return np.concatenate([rows, mixed])
 
 
+def agree(found: Floats, own: Floats) -> bool:
+    """Return whether predictions are those of the model, but for rounding."""
+    size = np.abs(own).max() + np.ptp(own)
+    return found.shape == own.shape and bool((np.abs(found - own) <= TOLERANCE * size).all())
+
+
 def _collect(trees: list[Tree], *, is_single: bool) -> Leaves | None:
     """Return the leaves of trees; None if there are too many, or paths are too long."""
     if sum((len(tree) + 1) // 2 for tree in trees) > _MOST_LEAVES:

@@ -1,0 +1,190 @@
+"""What a scikit-learn transformer makes of encoded rows, without a data frame for each call.
+
+What a transformer of classes, such as a one-hot encoder, makes of a column is a table by code. It
+is filled once. A transformer of numbers is called with arrays.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import issparse
+
+from dsage.data.layout import Layout
+from dsage.models.affine import column_precision
+from dsage.models.calling import sklearn_name
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.intp]
+
+# Classes of scikit-learn, by name, each of whose results depends on a single column.
+_BY_COLUMN = frozenset(("OneHotEncoder", "OrdinalEncoder", "SimpleImputer", "TargetEncoder"))
+# The precision of columns of floats in double precision.
+_DOUBLE = 2
+# Memory of the table of a class.
+_MOST_BYTES = 1 << 25
+
+
+class Part(Protocol):
+    """Some columns of a transformed row, as a function of encoded rows."""
+
+    def transform(self, X: Floats) -> Floats:
+        """Return the columns for encoded rows, (n_rows, n_columns)."""
+
+
+class Tables(NamedTuple):
+    """Columns that each depend on one class: for each class, a row for each code."""
+
+    start: Floats  # (n_columns,), the values of columns that depend on none
+    tables: tuple[tuple[int, Ints, Floats], ...]  # the class, the columns, (n_codes, n_columns)
+
+    def transform(self, X: Floats) -> Floats:
+        """Return the rows of the codes, one table next to the other."""
+        made = np.empty((len(X), len(self.start)))
+        made[:] = self.start
+        for position, columns, values in self.tables:
+            codes = X[:, position].astype(np.intp)
+            made[:, columns] = values.take(codes, axis=0)
+        return made
+
+
+class Numbers(NamedTuple):
+    """What a transformer makes of numbers that it gets as an array.
+
+    With a `layout`, these are columns that are not plain floats: they are rounded as for the model.
+    """
+
+    positions: Ints
+    transformer: Any
+    layout: Layout | None
+
+    def transform(self, X: Floats) -> Floats:
+        """Return what the transformer makes of the columns."""
+        own = X[:, self.positions]
+        if self.layout is not None:
+            own = self.layout.encode(self.layout.decode(own))
+        return own if self.transformer is None else dense(self.transformer.transform(own))
+
+
+class Frames(NamedTuple):
+    """What a transformer makes of columns that it gets in the container of the training data."""
+
+    positions: Ints
+    transformer: Any
+    layout: Layout
+
+    def transform(self, X: Floats) -> Floats:
+        """Return what the transformer makes of the columns."""
+        return dense(self.transformer.transform(self.layout.decode(X[:, self.positions])))
+
+
+def read_transformer(transformer: Any, layout: Layout) -> list[Part] | None:  # noqa: ANN401
+    """Return the parts of what a fitted transformer returns, in order; None if it is not known.
+
+    A column transformer has a part for each of its transformers.
+    """
+    if sklearn_name(transformer) != "ColumnTransformer":
+        part = _read_block(transformer, np.arange(len(layout.names)), layout)
+        return None if part is None else [part]
+    if transformer.transformer_weights:
+        return None
+    places = transformer.output_indices_
+    parts: list[Part] = []
+    for label, own, columns in transformer.transformers_:
+        # Transformers without columns have no place in the result.
+        if places[label].start == places[label].stop:
+            continue
+        positions = _find_positions(columns, layout)
+        part = None if positions is None else _read_block(own, positions, layout)
+        if part is None:
+            return None
+        parts.append(part)
+    return parts
+
+
+def dense(rows: Any) -> Floats:  # noqa: ANN401
+    """Return the result of a transformer as an array of floats."""
+    return np.asarray(rows.toarray() if issparse(rows) else rows, dtype=np.float64)
+
+
+def forget_names(estimator: Any) -> Any:  # noqa: ANN401
+    """Return a copy of an estimator of scikit-learn that takes arrays: it knows no column names."""
+    name = sklearn_name(estimator)
+    if name is None or not hasattr(estimator, "feature_names_in_"):
+        return estimator
+    made = copy.copy(estimator)
+    if name == "Pipeline":
+        made.steps = [(label, forget_names(step)) for label, step in estimator.steps]
+    else:
+        del made.feature_names_in_
+    return made
+
+
+def _find_positions(columns: Any, layout: Layout) -> Ints | None:  # noqa: ANN401
+    """Return the positions of columns that are given by name or number; None if they are not."""
+    if isinstance(columns, slice):
+        is_of_numbers = all(type(end) in (int, type(None)) for end in (columns.start, columns.stop))
+        return np.arange(len(layout.names))[columns] if is_of_numbers else None
+    if isinstance(columns, str) or not hasattr(columns, "__len__"):
+        return None
+    if all(isinstance(each, str) for each in columns):
+        is_known = set(columns) <= set(layout.names)
+        return np.array([layout.names.index(each) for each in columns]) if is_known else None
+    found = np.asarray(columns)
+    if found.dtype.kind == "b" and len(found) == len(layout.names):
+        return np.flatnonzero(found)
+    return found.astype(np.intp) if found.dtype.kind in "iu" else None
+
+
+def _read_block(transformer: Any, positions: Ints, layout: Layout) -> Part | None:  # noqa: ANN401
+    """Return what a transformer makes of some columns; None if it is not of scikit-learn."""
+    own = layout.select(positions.tolist())
+    are_classes = own.n_categories > 0
+    is_kept = isinstance(transformer, str) and transformer == "passthrough"
+    if not are_classes.any() and (is_kept or _takes_arrays(transformer)):
+        is_plain = bool((column_precision(own) == _DOUBLE).all())
+        taking = None if is_kept else forget_names(transformer)
+        return Numbers(positions, taking, None if is_plain else own)
+    if is_kept or sklearn_name(transformer) is None:
+        return None
+    if are_classes.all() and _is_by_column(transformer):
+        tables = _fill_tables(transformer, positions, own)
+        if tables is not None:
+            return tables
+    return Frames(positions, transformer, own)
+
+
+def _takes_arrays(transformer: Any) -> bool:  # noqa: ANN401
+    """Return whether a transformer makes the same of an array of numbers as of a data frame."""
+    name = sklearn_name(transformer)
+    if name == "Pipeline":
+        return all(_takes_arrays(step) for _, step in transformer.steps)
+    if name == "FunctionTransformer":
+        return transformer.func is None or isinstance(transformer.func, np.ufunc)
+    return name not in (None, "ColumnTransformer", "FeatureUnion")
+
+
+def _is_by_column(transformer: Any) -> bool:  # noqa: ANN401
+    """Return whether each result of a transformer depends on one column, by its type."""
+    name = sklearn_name(transformer)
+    if name == "Pipeline":
+        return all(_is_by_column(step) for _, step in transformer.steps)
+    return name in _BY_COLUMN
+
+
+def _fill_tables(transformer: Any, positions: Ints, layout: Layout) -> Tables | None:  # noqa: ANN401
+    """Return the results of a transformer for all codes; None if there are too many."""
+    start = dense(transformer.transform(layout.decode(np.zeros((1, len(positions))))))[0]
+    if 8 * int(layout.n_categories.max()) * len(start) > _MOST_BYTES:
+        return None
+    tables = []
+    for at, n_codes in enumerate(layout.n_categories.tolist()):
+        codes = np.zeros((n_codes, len(positions)))
+        codes[:, at] = np.arange(n_codes)
+        found = dense(transformer.transform(layout.decode(codes)))
+        columns = np.flatnonzero((found != found[0]).any(axis=0))
+        tables.append((int(positions[at]), columns, found[:, columns]))
+    return Tables(start, tuple(tables))

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from lightgbm import LGBMRegressor
+from lightgbm import LGBMClassifier, LGBMRegressor
 from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.feature_selection import SelectKBest, f_regression
@@ -158,6 +158,23 @@ def test_probabilities_are_those_of_the_pipeline(end):
     predict, layout = encoded(model, data, "cross_entropy")
     rows = draws(layout, data)
     np.testing.assert_allclose(predict(rows), model.predict_proba(layout.decode(rows)), atol=1e-12)
+
+
+@pytest.mark.parametrize("end", [HistGradientBoostingClassifier, LGBMClassifier])
+def test_small_trees_are_not_called(end, monkeypatch):
+    data = table(has_gaps=True)
+    last = (
+        end(max_iter=5)
+        if end is HistGradientBoostingClassifier
+        else end(n_estimators=5, verbose=-1)
+    )
+    columns = mixed(StandardScaler(), one_hot(sparse_output=False))
+    model = make_pipeline(columns, last).fit(data, target(data) > 0)
+    predict, layout = encoded(model, data, "cross_entropy")
+    rows = draws(layout, data)
+    expected = model.predict_proba(layout.decode(rows))
+    monkeypatch.setattr(end, "predict_proba", None)
+    np.testing.assert_allclose(predict(rows), expected, atol=1e-12)
 
 
 def test_labels_are_votes():

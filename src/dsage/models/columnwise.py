@@ -14,6 +14,7 @@ import numpy.typing as npt
 from scipy.sparse import issparse
 
 from dsage.data.layout import Layout
+from dsage.data.portions import as_slice
 from dsage.models.affine import column_precision
 from dsage.models.calling import sklearn_name
 
@@ -31,24 +32,24 @@ _MOST_BYTES = 1 << 25
 class Part(Protocol):
     """Some columns of a transformed row, as a function of encoded rows."""
 
-    def transform(self, X: Floats) -> Floats:
-        """Return the columns for encoded rows, (n_rows, n_columns)."""
+    def write(self, X: Floats, out: Floats) -> None:
+        """Write the columns for encoded rows into `out`, (n_rows, n_columns)."""
 
 
 class Tables(NamedTuple):
     """Columns that each depend on one class: for each class, a row for each code."""
 
     start: Floats  # (n_columns,), the values of columns that depend on none
-    tables: tuple[tuple[int, Ints, Floats], ...]  # the class, the columns, (n_codes, n_columns)
+    # The class, its columns, and their values by code, (n_codes, n_columns).
+    tables: tuple[tuple[int, slice | Ints, Floats], ...]
+    is_complete: bool  # whether every column depends on a class
 
-    def transform(self, X: Floats) -> Floats:
-        """Return the rows of the codes, one table next to the other."""
-        made = np.empty((len(X), len(self.start)))
-        made[:] = self.start
+    def write(self, X: Floats, out: Floats) -> None:
+        """Write the rows of the codes, one table next to the other."""
+        if not self.is_complete:
+            out[:] = self.start
         for position, columns, values in self.tables:
-            codes = X[:, position].astype(np.intp)
-            made[:, columns] = values.take(codes, axis=0)
-        return made
+            out[:, columns] = values.take(X[:, position].astype(np.intp), axis=0)
 
 
 class Numbers(NamedTuple):
@@ -61,12 +62,12 @@ class Numbers(NamedTuple):
     transformer: Any
     layout: Layout | None
 
-    def transform(self, X: Floats) -> Floats:
-        """Return what the transformer makes of the columns."""
+    def write(self, X: Floats, out: Floats) -> None:
+        """Write what the transformer makes of the columns."""
         own = X[:, self.positions]
         if self.layout is not None:
             own = self.layout.encode(self.layout.decode(own))
-        return own if self.transformer is None else dense(self.transformer.transform(own))
+        out[:] = own if self.transformer is None else dense(self.transformer.transform(own))
 
 
 class Frames(NamedTuple):
@@ -76,32 +77,44 @@ class Frames(NamedTuple):
     transformer: Any
     layout: Layout
 
-    def transform(self, X: Floats) -> Floats:
-        """Return what the transformer makes of the columns."""
-        return dense(self.transformer.transform(self.layout.decode(X[:, self.positions])))
+    def write(self, X: Floats, out: Floats) -> None:
+        """Write what the transformer makes of the columns."""
+        out[:] = dense(self.transformer.transform(self.layout.decode(X[:, self.positions])))
 
 
-def read_transformer(transformer: Any, layout: Layout) -> list[Part] | None:  # noqa: ANN401
-    """Return the parts of what a fitted transformer returns, in order; None if it is not known.
+class Placed(NamedTuple):
+    """A part, and the place of its columns in the result."""
+
+    columns: slice
+    part: Part
+
+
+def read_transformer(transformer: Any, layout: Layout) -> list[Placed] | None:  # noqa: ANN401
+    """Return the parts of what a fitted transformer returns; None if it is not known.
 
     A column transformer has a part for each of its transformers.
     """
     if sklearn_name(transformer) != "ColumnTransformer":
-        part = _read_block(transformer, np.arange(len(layout.names)), layout)
-        return None if part is None else [part]
+        every = np.arange(len(layout.names))
+        part = _read_block(transformer, every, layout)
+        if part is None:
+            return None
+        is_kept = isinstance(transformer, str)
+        first = None if is_kept else transformer.transform(layout.decode(np.zeros((1, len(every)))))
+        return [Placed(slice(0, len(every) if first is None else first.shape[1]), part)]
     if transformer.transformer_weights:
         return None
-    places = transformer.output_indices_
-    parts: list[Part] = []
+    parts: list[Placed] = []
     for label, own, columns in transformer.transformers_:
+        place = transformer.output_indices_[label]
         # Transformers without columns have no place in the result.
-        if places[label].start == places[label].stop:
+        if place.start == place.stop:
             continue
         positions = _find_positions(columns, layout)
         part = None if positions is None else _read_block(own, positions, layout)
         if part is None:
             return None
-        parts.append(part)
+        parts.append(Placed(place, part))
     return parts
 
 
@@ -186,5 +199,7 @@ def _fill_tables(transformer: Any, positions: Ints, layout: Layout) -> Tables | 
         codes[:, at] = np.arange(n_codes)
         found = dense(transformer.transform(layout.decode(codes)))
         columns = np.flatnonzero((found != found[0]).any(axis=0))
-        tables.append((int(positions[at]), columns, found[:, columns]))
-    return Tables(start, tuple(tables))
+        values = np.ascontiguousarray(found[:, columns])
+        tables.append((int(positions[at]), as_slice(columns), values))
+    n_columns = sum(values.shape[1] for _, _, values in tables)
+    return Tables(start, tuple(tables), n_columns == len(start))

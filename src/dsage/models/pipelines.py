@@ -19,7 +19,7 @@ from dsage.models.calling import sklearn_name
 from dsage.models.columnwise import (
     Floats,
     Frames,
-    Part,
+    Placed,
     dense,
     forget_names,
     read_transformer,
@@ -39,8 +39,8 @@ class EncodedPipeline:
 
     Parameters
     ----------
-    parts : sequence of Part
-        The columns that the first transformer returns, from left to right.
+    parts : sequence of Placed
+        The columns that the first transformer returns.
     steps : sequence of estimators
         The transformers after it.
     function : callable
@@ -51,7 +51,7 @@ class EncodedPipeline:
 
     def __init__(
         self,
-        parts: Sequence[Part],
+        parts: Sequence[Placed],
         steps: Sequence[Any],
         function: Callable[[Any], Any],
         *,
@@ -66,8 +66,9 @@ class EncodedPipeline:
 
     def transform(self, X: Floats) -> Any:  # noqa: ANN401
         """Return what the last step receives for encoded rows."""
-        found = [part.transform(X) for part in self._parts]
-        rows = found[0] if len(found) == 1 else np.concatenate(found, axis=1)
+        rows = np.empty((len(X), max(each.columns.stop for each in self._parts)))
+        for columns, part in self._parts:
+            part.write(X, rows[:, columns])
         for step in self._steps:
             rows = dense(step.transform(rows))
         return csr_matrix(rows) if self._is_sparse else rows
@@ -165,7 +166,7 @@ def _read(
     """Return the steps of a pipeline for encoded rows; None if they gain no time."""
     first, later = (transformers[0], transformers[1:]) if transformers else ("passthrough", ())
     parts = read_transformer(first, layout)
-    if parts is None or all(isinstance(part, Frames) for part in parts):
+    if parts is None or all(isinstance(part, Frames) for _, part in parts):
         return None
     if not all(sklearn_name(step) is not None for step in later):
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -13,6 +14,8 @@ from dsage.samplers.checks import Floats
 
 # Between the knots the scores are linear. More knots follow the noise of the margins.
 _MAX_KNOTS = 200
+# Cells of equal width in which the pieces are found.
+_MAX_CELLS = 1 << 13
 
 
 class Scale(StrEnum):
@@ -48,7 +51,15 @@ class Margins:
 
     def to_values(self, scores: Floats, at: int) -> Floats:
         """Return values of one column from scores of any shape."""
-        return _interpolate(scores, self.scores[at], self.knots[at])
+        line = self._lines[at]
+        return (
+            _interpolate(scores, self.scores[at], self.knots[at]) if line is None else line(scores)
+        )
+
+    @cached_property
+    def _lines(self) -> tuple[_Line | None, ...]:
+        """The maps from scores to values; None where they are not worth a table of cells."""
+        return tuple(map(_Line.of, self.scores, self.knots))
 
     def log_slopes(self, X: Floats) -> Floats:
         """Return the logarithm of the product of the slopes at each row; NaN entries count 0."""
@@ -59,6 +70,41 @@ class Margins:
             slope = (scores[piece + 1] - scores[piece]) / (knots[piece + 1] - knots[piece])
             total += np.where(np.isnan(X[:, at]), 0.0, np.log(slope))
         return total
+
+
+class _Line:
+    """A piecewise linear function, whose pieces are found by cells of equal width.
+
+    No cell has two knots, so the piece is that of the start of the cell or the next one. This takes
+    a fifth of the time of a binary search.
+    """
+
+    def __init__(self, knots: Floats, values: Floats, n_cells: int) -> None:
+        self._knots, self._values = knots, values
+        self._slopes = np.diff(values) / np.diff(knots)
+        self._last, self._rate = n_cells - 1.0, n_cells / (knots[-1] - knots[0])
+        self._starts = _pieces(knots[0] + np.arange(n_cells) / self._rate, knots)
+        self._ends = np.append(knots[1:-1], np.inf)
+
+    @classmethod
+    def of(cls, knots: Floats, values: Floats) -> Self | None:
+        """Return the function; None if it has a single piece or needs too many cells."""
+        if len(knots) == 2:
+            return None
+        n_cells = 1 + np.ceil((knots[-1] - knots[0]) / np.diff(knots).min())
+        return cls(knots, values, int(n_cells)) if n_cells <= _MAX_CELLS else None
+
+    def __call__(self, x: Floats) -> Floats:
+        """Return the values at places of any shape."""
+        cells = (x - self._knots[0]) * self._rate
+        # Also where x is not a number.
+        np.fmin(np.fmax(cells, 0.0, out=cells), self._last, out=cells)
+        piece = self._starts.take(cells.astype(np.intp))
+        piece += x > self._ends.take(piece)
+        found: Floats = x - self._knots.take(piece)
+        found *= self._slopes.take(piece)
+        found += self._values.take(piece)
+        return found
 
 
 def _learn(values: Floats, scale: Scale) -> tuple[Floats, Floats]:

@@ -13,6 +13,8 @@ from dsage.samplers.mix.trees import Evidence, Trees
 from dsage.samplers.mix.variables import Table, Variables
 
 _TINY = 1e-300
+# Bounds that are compared one by one in less time than a search takes.
+_FEW_BOUNDS = 6
 _SMALLEST = 2.0**-54  # uniforms are kept off 0 and 1
 
 
@@ -201,7 +203,12 @@ class StateDraws:
         n_bounds = self._bounds[node].shape[1] - 1
         if not n_bounds:
             return np.zeros(chosen.shape, np.intp)
-        states: Ints = np.searchsorted(self._flat[node], chosen + u) - n_bounds * chosen
+        if n_bounds > _FEW_BOUNDS:
+            states: Ints = np.searchsorted(self._flat[node], chosen + u) - n_bounds * chosen
+            return states
+        states = np.zeros(chosen.shape, np.intp)
+        for bound in self._bounds[node].T[:-1]:
+            states += np.minimum(bound, 1.0).take(chosen) < u
         return states
 
     def _remainder(self, node: int, chosen: Ints, states: Ints, u: Floats) -> Floats:

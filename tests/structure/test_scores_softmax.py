@@ -5,7 +5,14 @@ import pytest
 from scipy.optimize import approx_fprime, minimize
 
 from dsage.structure.scores import softmax
-from dsage.structure.scores.softmax import _direction, _Fit, _orthonormal, softmax_fit
+from dsage.structure.scores.softmax import (
+    _direction,
+    _Fit,
+    _orthonormal,
+    softmax_fit,
+    softmax_likelihood,
+    softmax_near,
+)
 
 
 def case(n_levels=3, n_rows=200, n_columns=2, seed=0):
@@ -17,7 +24,7 @@ def case(n_levels=3, n_rows=200, n_columns=2, seed=0):
 
 
 def fit_of(X, levels):
-    return _Fit(_orthonormal(X, None), levels, np.bincount(levels))
+    return _Fit(_orthonormal(X, None)[0], levels, np.bincount(levels))
 
 
 def exact_loss(weights, X, levels):
@@ -33,9 +40,10 @@ def exact_loss(weights, X, levels):
 def test_columns_are_made_uncorrelated_beside_a_constant():
     X, _ = case()
     for correlation in (None, X.T @ X / len(X)):
-        basis = _orthonormal(X, correlation)
+        basis, root = _orthonormal(X, correlation)
         np.testing.assert_allclose(basis @ basis.T / len(X), np.eye(3), atol=1e-4)
         np.testing.assert_array_equal(basis[0], 1.0)
+        np.testing.assert_allclose(basis[1:], root @ X.T, atol=1e-5)
 
 
 @pytest.mark.parametrize("n_levels", [2, 4])
@@ -154,3 +162,51 @@ def test_a_single_level_is_certain(n_columns):
     value, odds = softmax_fit(X, np.zeros(20, np.intp))
     assert value == 0.0
     assert odds.shape == (0, 20)
+
+
+def _standard(X):
+    return X / X.std(axis=0)
+
+
+@pytest.mark.parametrize("n_levels", [2, 4])
+def test_a_start_changes_the_way_and_not_the_maximum(n_levels, monkeypatch):
+    X, levels = case(n_levels, n_rows=1000, n_columns=4)
+    X = _standard(X)
+    correlation = X.T @ X / len(X)
+    value, weights = softmax_near(X, levels, correlation, None)
+    assert value == pytest.approx(softmax_likelihood(X, levels, correlation), abs=0.2)
+    odds = weights[:, :1] + weights[:, 1:] @ X.T
+    exact = softmax_fit(X, levels, correlation)[1]
+    assert np.sqrt(np.mean((odds - exact) ** 2)) < 0.1
+    # Without the last column, from where the regression with it ends, and from a bad start.
+    fewer = X[:, :3]
+    known = np.concatenate([weights[:, :1], weights[:, 1:] @ correlation[:, :3]], axis=1)
+    inner = correlation[:3, :3]
+    expected = softmax_likelihood(fewer, levels, inner)
+    asked = []
+    ask = _Fit._loss
+    monkeypatch.setattr(_Fit, "_loss", lambda self, at: asked.append(0) or ask(self, at))
+    for start, most in ((None, 20), (known, 4), (100 * known, 20)):
+        asked.clear()
+        found, _ = softmax_near(fewer, levels, inner, start)
+        assert found == pytest.approx(expected, abs=0.2)
+        assert len(asked) <= most
+
+
+def test_no_columns_and_a_single_level_have_known_weights():
+    levels = np.array([0, 1, 1])
+    value, weights = softmax_near(np.empty((3, 0)), levels, np.empty((0, 0)), None)
+    assert value == pytest.approx(2 * np.log(2 / 3) + np.log(1 / 3))
+    np.testing.assert_allclose(weights, [[np.log(2)]])
+    value, weights = softmax_near(np.ones((3, 1)), np.zeros(3, np.intp), np.ones((1, 1)), None)
+    assert value == 0.0
+    assert weights.shape == (0, 2)
+
+
+def test_large_log_odds_do_not_overflow():
+    basis = np.ones((1, 4), dtype=np.float32)
+    for odds in (79.0, 81.0, 500.0):
+        shares, value = _Fit._chances(np.array([[odds], [odds - 1.0]]), basis)
+        exact = np.exp([0.0, -1.0]) / (1.0 + np.exp(-1.0))
+        np.testing.assert_allclose(shares, np.tile(exact[:, None], 4), rtol=1e-5)
+        assert value == pytest.approx(4 * (odds + np.log1p(np.exp(-1.0))), rel=1e-6)

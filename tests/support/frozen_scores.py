@@ -334,7 +334,7 @@ def _softmax():
                 value, made = softmax.softmax_fit(X, levels)
             found[f"{n_levels} {most}"] = [value, *made[:, ::37].ravel()]
         counts = np.bincount(levels, minlength=n_levels)
-        fit = softmax._Fit(softmax._orthonormal(X, None), levels, counts)
+        fit = softmax._Fit(softmax._orthonormal(X, None)[0], levels, counts)
         flat = np.cos(np.arange(5.0 * (n_levels - 1)))
         loss, slope = fit._loss(flat)
         found[f"{n_levels} loss"] = [loss, *slope]

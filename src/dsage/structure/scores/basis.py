@@ -19,6 +19,7 @@ from dsage.structure.scores.cached import CachedScore
 from dsage.structure.scores.dirichlet import BDeu
 from dsage.structure.scores.discrete import DiscreteLikelihood
 from dsage.structure.scores.logistic import LogisticRegressions
+from dsage.structure.scores.near_fits import NearFits
 from dsage.structure.scores.noise import shape_gain
 from dsage.structure.scores.overlooked import OverlookedEdges
 from dsage.structure.scores.products import Pair, ProductRegressions, near_pairs, parent_pairs
@@ -125,6 +126,7 @@ class BasisScore(Score):
         self._adds_overlooked = penalty is None and (
             is_mixed or (is_short and not blocks.is_class.any())
         )
+        self._starts = NearFits(blocks)
         self._logistics: LogisticRegressions | None = None
         if is_short and is_mixed:
             self._logistics = self._make_logistics()
@@ -423,9 +425,9 @@ class BasisScore(Score):
         # Of parents that are classes, all variants have the same columns.
         tried = [each.regressions.columns(parents) for each in variants]
         for columns in {each.tobytes(): each for each in tried}.values():
-            inner = self._blocks.correlation[np.ix_(columns, columns)]
             rows = self._blocks.sample[:, columns]
-            value = max(value, self._logistic(node, parents, rows, inner))
+            worth = self._starts.likelihood(node, columns, rows)
+            value = max(value, self._less_price(worth, node, parents, rows.shape[1]))
         return value
 
     def _logistic(
@@ -437,11 +439,17 @@ class BasisScore(Score):
         n_products: int = 0,
     ) -> float:
         """Return the likelihood of a class in a logistic regression, less its price."""
+        likelihood = softmax_likelihood(rows, self._blocks.levels[node], correlation)
+        return self._less_price(likelihood, node, parents, rows.shape[1], n_products)
+
+    def _less_price(
+        self, likelihood: float, node: int, parents: Parents, n_columns: int, n_products: int = 0
+    ) -> float:
+        """Return the likelihood of a class less the price of its coefficients and parents."""
         blocks, near = self._blocks, self._near
         levels = blocks.levels[node]
-        n_free = int(levels.max(initial=0))
         price = near.penalty * math.log(len(levels)) / 2
-        cost = price * (rows.shape[1] + 1) + n_products * math.log(max(2, len(self.names)))
-        likelihood = softmax_likelihood(rows, levels, correlation)
+        cost = price * (n_columns + 1) + n_products * math.log(max(2, len(self.names)))
+        n_free = int(levels.max(initial=0))
         value: float = blocks.scale * (likelihood - n_free * cost) - near.extra * len(parents)
         return value

@@ -15,6 +15,8 @@ Ints = npt.NDArray[np.intp]
 
 # The accuracy of the log-likelihood, and the price of a weight of one, both in nats.
 _ACCURACY, _RIDGE = 0.05, 1e-3
+# The accuracy with many rows, where a column changes the likelihood by far more.
+_COARSE = 0.2
 _MAX_STEPS = 60
 # Steps with new second derivatives, and what is added to these, as a share of their mean.
 _CURVED_STEPS, _DAMPING = 6, 1e-2
@@ -22,6 +24,8 @@ _CURVED_STEPS, _DAMPING = 6, 1e-2
 _MAX_CURVED = 400
 # Rows that second derivatives are computed from: a number, and a multiple of the number of weights.
 _CURVED_ROWS, _ROWS_PER_WEIGHT = 1_500, 10
+# Log odds whose exponentials are far from the largest number in single precision.
+_LARGE_ODDS = 80.0
 # Products with at most this many rows are computed row by row.
 _MAX_SINGLE = 8
 
@@ -48,16 +52,45 @@ def softmax_fit(X: Floats, levels: Ints, correlation: Floats | None = None) -> t
 
     The odds have the shape (n_levels - 1, n_rows). Otherwise as :func:`softmax_likelihood`.
     """
-    n_rows, n_levels = len(levels), int(levels.max(initial=0)) + 1
-    counts = np.bincount(levels, minlength=n_levels)
-    null = float(counts @ np.log(np.maximum(counts / n_rows, 1e-300)))
-    if X.shape[1] and n_levels > 1:
-        fit = _Fit(_orthonormal(X, correlation), levels, counts)
+    counts, null = _without_columns(levels)
+    if X.shape[1] and len(counts) > 1:
+        fit = _Fit(_orthonormal(X, correlation)[0], levels, counts)
         value = -fit.smallest_loss()
         if value >= null:
             return value, fit.odds()
     logs = np.log(np.maximum(counts, 1e-12))
-    return null, np.broadcast_to((logs[1:] - logs[0])[:, None], (n_levels - 1, n_rows))
+    return null, np.broadcast_to((logs[1:] - logs[0])[:, None], (len(counts) - 1, len(levels)))
+
+
+def softmax_near(
+    X: Floats, levels: Ints, correlation: Floats, start: Floats | None
+) -> tuple[float, Floats]:
+    """Return the largest log-likelihood to 0.2 nats, and the weights of intercepts and columns.
+
+    The weights have the shape (n_levels - 1, 1 + n_columns). `start` says from where to search:
+    the intercepts of log odds, and their covariances with the columns, which are standardised.
+    """
+    counts, null = _without_columns(levels)
+    weights = np.zeros((len(counts) - 1, 1 + X.shape[1]))
+    logs = np.log(np.maximum(counts, 1e-12))
+    weights[:, 0] = logs[1:] - logs[0]
+    if not X.shape[1] or len(counts) == 1:
+        return null, weights
+    basis, root = _orthonormal(X, correlation)
+    fit = _Fit(basis, levels, counts)
+    if start is not None:
+        start = np.concatenate([start[:, :1], start[:, 1:] @ root.T], axis=1)
+    value = -fit.smallest_loss(start, _COARSE)
+    if value < null:
+        return null, weights
+    found = fit.weights()
+    return value, np.concatenate([found[:, :1], found[:, 1:] @ root], axis=1)
+
+
+def _without_columns(levels: Ints) -> tuple[Ints, float]:
+    """Return how often each level occurs, and the log-likelihood of these shares."""
+    counts = np.bincount(levels, minlength=1)
+    return counts, float(counts @ np.log(np.maximum(counts / len(levels), 1e-300)))
 
 
 class _Fit:
@@ -72,24 +105,32 @@ class _Fit:
         self._sums = _times(hot, basis).astype(np.float64)
         self._weights = np.zeros(self._sums.size)
 
+    def weights(self) -> Floats:
+        """Return the weights at the smallest loss, (n_levels - 1, n_columns)."""
+        return self._weights.reshape(self._shape)
+
     def odds(self) -> Floats:
         """Return the log odds of the rows at the smallest loss."""
-        weights = self._weights.reshape(self._shape).astype(np.float32)
-        return np.asarray(weights @ self._basis, dtype=np.float64)
+        return np.asarray(self.weights().astype(np.float32) @ self._basis, dtype=np.float64)
 
-    def smallest_loss(self) -> float:
-        """Return the smallest negative log-likelihood."""
-        start = np.zeros(self._shape)
-        start[:, 0] = np.log(self._shares[1:] / self._shares[0])
-        weights: Floats = start.ravel()
-        value, slope = self._constant_loss(start[:, 0])
+    def smallest_loss(self, start: Floats | None = None, accuracy: float = _ACCURACY) -> float:
+        """Return the smallest negative log-likelihood, found from some weights on."""
+        constant = np.zeros(self._shape)
+        constant[:, 0] = np.log(self._shares[1:] / self._shares[0])
+        weights: Floats = constant.ravel()
+        value, slope = self._constant_loss(constant[:, 0])
         is_curved, solve = weights.size <= _MAX_CURVED, self._start_curvature()
+        if start is not None and is_curved:
+            near, near_slope = self._loss(start.ravel())
+            if near < value:
+                weights, value, slope = start.ravel(), near, near_slope
+                solve = self._curvature(weights)
         steps: list[tuple[Floats, Floats, float]] = []
         for step in range(_MAX_STEPS):
             self._weights = weights
             direction = _direction(slope, steps, solve)
             promise = float(slope @ direction)
-            if promise < _ACCURACY:
+            if promise < accuracy:
                 return value - 0.5 * max(promise, 0.0)
             size = 1.0
             while True:
@@ -130,6 +171,14 @@ class _Fit:
     def _chances(weights: Floats, basis: Singles) -> tuple[Singles, float]:
         """Return the probabilities of the levels but the first, and the sum of log partitions."""
         odds = weights.astype(np.float32) @ basis
+        if odds.max() < _LARGE_ODDS:
+            # No exponential overflows.
+            shares = np.exp(odds, out=odds)
+            total = shares[0] + np.float32(1.0)
+            for share in shares[1:]:
+                total += share
+            shares /= total
+            return shares, float(np.log(total, out=total).sum(dtype=np.float64))
         top = np.maximum(odds.max(axis=0) if len(odds) > 1 else odds[0], np.float32(0.0))
         odds -= top
         shares = np.exp(odds, out=odds)
@@ -197,13 +246,17 @@ def _direction(
     return found
 
 
-def _orthonormal(X: Floats, correlation: Floats | None) -> Singles:
-    """Return a constant and uncorrelated columns of unit variance with the same span, as rows."""
+def _orthonormal(X: Floats, correlation: Floats | None) -> tuple[Singles, Floats]:
+    """Return a constant and uncorrelated columns of unit variance with the same span, as rows.
+
+    The second array is the inverse of the Cholesky factor of the columns' covariances: the columns
+    are made by it.
+    """
     if correlation is None:
         X = X - X.mean(axis=0)
         correlation = X.T @ X / len(X)
     ridge = 1e-6 * np.diag(correlation.diagonal())
-    inverse = np.linalg.inv(np.linalg.cholesky(correlation + ridge))
+    inverse: Floats = np.linalg.inv(np.linalg.cholesky(correlation + ridge))
     made = np.ones((X.shape[1] + 1, len(X)), dtype=np.float32)
     np.matmul(inverse.astype(np.float32), X.T.astype(np.float32), out=made[1:])
-    return made
+    return made, inverse

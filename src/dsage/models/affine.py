@@ -65,6 +65,12 @@ class Affine:
         return predicted[:, 0] if predicted.shape[1] == 1 else predicted
 
 
+def best_of(model: Any) -> Any:  # noqa: ANN401
+    """Return the model with which a search predicts; any other model unchanged."""
+    name = sklearn_name(model)
+    return getattr(model, _DELEGATES[name], None) if name in _DELEGATES else model
+
+
 def is_affine_type(model: object) -> bool:
     """Return whether a fitted model is of a type that predicts an affine function of its columns.
 
@@ -81,7 +87,7 @@ def is_affine_type(model: object) -> bool:
     if name in ("SVR", "NuSVR"):
         return bool(vars(model).get("kernel") == "linear")
     if name in _DELEGATES:
-        return is_affine_type(getattr(model, _DELEGATES[name], None))
+        return is_affine_type(best_of(model))
     if name == "Pipeline":
         steps = [step for _, step in model.steps]  # type: ignore[attr-defined]
         return all(map(is_affine_transformer, steps[:-1])) and is_affine_type(steps[-1])

@@ -53,21 +53,26 @@ class Tables(NamedTuple):
 
 
 class Numbers(NamedTuple):
-    """What a transformer makes of numbers that it gets as an array.
+    """What a transformer makes of numbers that it gets as an array; None keeps them.
 
     With a `layout`, these are columns that are not plain floats: they are rounded as for the model.
     """
 
-    positions: Ints
+    columns: slice | Ints
     transformer: Any
     layout: Layout | None
 
     def write(self, X: Floats, out: Floats) -> None:
         """Write what the transformer makes of the columns."""
-        own = X[:, self.positions]
+        own = X[:, self.columns]
+        # Some transformers change their input in place.
+        out[:] = self.transform(own if self.transformer is None else own.copy())
+
+    def transform(self, own: Floats) -> Floats:
+        """Return what the transformer makes of its columns, which it may change."""
         if self.layout is not None:
             own = self.layout.encode(self.layout.decode(own))
-        out[:] = own if self.transformer is None else dense(self.transformer.transform(own))
+        return own if self.transformer is None else dense(self.transformer.transform(own))
 
 
 class Frames(NamedTuple):
@@ -89,19 +94,15 @@ class Placed(NamedTuple):
     part: Part
 
 
-def read_transformer(transformer: Any, layout: Layout) -> list[Placed] | None:  # noqa: ANN401
+def read_transformer(transformer: Any, width: int, layout: Layout) -> list[Placed] | None:  # noqa: ANN401
     """Return the parts of what a fitted transformer returns; None if it is not known.
 
-    A column transformer has a part for each of its transformers.
+    A column transformer has a part for each of its transformers. `width` is the number of columns
+    that the transformer returns; ``"passthrough"`` returns all columns as they are.
     """
     if sklearn_name(transformer) != "ColumnTransformer":
-        every = np.arange(len(layout.names))
-        part = _read_block(transformer, every, layout)
-        if part is None:
-            return None
-        is_kept = isinstance(transformer, str)
-        first = None if is_kept else transformer.transform(layout.decode(np.zeros((1, len(every)))))
-        return [Placed(slice(0, len(every) if first is None else first.shape[1]), part)]
+        part = _read_block(transformer, np.arange(len(layout.names)), layout)
+        return None if part is None else [Placed(slice(0, width), part)]
     if transformer.transformer_weights:
         return None
     parts: list[Placed] = []
@@ -156,11 +157,11 @@ def _read_block(transformer: Any, positions: Ints, layout: Layout) -> Part | Non
     """Return what a transformer makes of some columns; None if it is not of scikit-learn."""
     own = layout.select(positions.tolist())
     are_classes = own.n_categories > 0
+    is_plain = bool((column_precision(own) == _DOUBLE).all())
     is_kept = isinstance(transformer, str) and transformer == "passthrough"
-    if not are_classes.any() and (is_kept or _takes_arrays(transformer)):
-        is_plain = bool((column_precision(own) == _DOUBLE).all())
+    if not are_classes.any() and (is_kept or _takes_arrays(transformer, is_plain=is_plain)):
         taking = None if is_kept else forget_names(transformer)
-        return Numbers(positions, taking, None if is_plain else own)
+        return Numbers(as_slice(positions), taking, None if is_plain else own)
     if is_kept or sklearn_name(transformer) is None:
         return None
     if are_classes.all() and _is_by_column(transformer):
@@ -170,13 +171,15 @@ def _read_block(transformer: Any, positions: Ints, layout: Layout) -> Part | Non
     return Frames(positions, transformer, own)
 
 
-def _takes_arrays(transformer: Any) -> bool:  # noqa: ANN401
+def _takes_arrays(transformer: Any, *, is_plain: bool) -> bool:  # noqa: ANN401
     """Return whether a transformer makes the same of an array of numbers as of a data frame."""
     name = sklearn_name(transformer)
     if name == "Pipeline":
-        return all(_takes_arrays(step) for _, step in transformer.steps)
+        return all(_takes_arrays(step, is_plain=is_plain) for _, step in transformer.steps)
     if name == "FunctionTransformer":
-        return transformer.func is None or isinstance(transformer.func, np.ufunc)
+        # Functions of integers may overflow.
+        is_known = transformer.func is None or isinstance(transformer.func, np.ufunc)
+        return is_plain and is_known
     return name not in (None, "ColumnTransformer", "FeatureUnion")
 
 
@@ -198,7 +201,8 @@ def _fill_tables(transformer: Any, positions: Ints, layout: Layout) -> Tables | 
         codes = np.zeros((n_codes, len(positions)))
         codes[:, at] = np.arange(n_codes)
         found = dense(transformer.transform(layout.decode(codes)))
-        columns = np.flatnonzero((found != found[0]).any(axis=0))
+        is_same = (found == found[0]) | (np.isnan(found) & np.isnan(found[0]))
+        columns = np.flatnonzero(~is_same.all(axis=0))
         values = np.ascontiguousarray(found[:, columns])
         tables.append((int(positions[at]), as_slice(columns), values))
     n_columns = sum(values.shape[1] for _, _, values in tables)

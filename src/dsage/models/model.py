@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import joblib
 import numpy as np
 import numpy.typing as npt
 
@@ -281,12 +283,20 @@ class Model:
         if not self._method:
             return None
         points = mix_rows(X)
-        with naming_file(self._file):
-            found = find_pipeline(self._trees, self._method, layout, points)
-        if found is None:
+        # Transformers and estimators may do anything with rows that the user would not give them.
+        try:
+            with joblib.parallel_config(backend="sequential"), warnings.catch_warnings(record=True):
+                warnings.simplefilter("ignore")
+                found = find_pipeline(self._trees, self._method, layout, points)
+                if found is None:
+                    return None
+                predict = partial(self._predict_encoded, found)
+                own = self.predict(layout.decode(points.copy()))
+                # It would warn about each of many calls.
+                warnings.simplefilter("error")
+                return predict if agree(predict(points.copy()), own) else None
+        except Exception:
             return None
-        predict = partial(self._predict_encoded, found)
-        return predict if agree(predict(points), self.predict(layout.decode(points))) else None
 
     def _predict_encoded(self, pipeline: EncodedPipeline, X: Floats) -> Floats:
         return self._check(call(pipeline.predict, self.name, X, self._file), len(X))

@@ -12,13 +12,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix, issparse
+from scipy.sparse import issparse
 
 from dsage.data.layout import Layout
+from dsage.data.portions import row_slices
+from dsage.models.affine import best_of
 from dsage.models.calling import sklearn_name
 from dsage.models.columnwise import (
     Floats,
     Frames,
+    Numbers,
     Placed,
     dense,
     forget_names,
@@ -26,12 +29,14 @@ from dsage.models.columnwise import (
 )
 from dsage.models.forests import ask_trees
 from dsage.models.losses.choose import gives_classes
-from dsage.models.tree_masks import TreeMasks, find_tree_masks
+from dsage.models.tree_masks import TreeMasks, read_masks
 
-# Searches whose predictions are those of the best pipeline.
-_SEARCHES = frozenset(
-    ("GridSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV", "RandomizedSearchCV")
-)
+# Modules of scikit-learn whose estimators predict the same for sparse matrices as for arrays, and
+# the most columns of arrays that take no longer.
+_LIKE_DENSE = frozenset(("linear_model", "neural_network", "tree", "_forest"))
+_MOST_COLUMNS = 128
+# Memory of the rows that the last step receives at a time.
+_MOST_BYTES = 1 << 25
 
 
 class EncodedPipeline:
@@ -45,37 +50,36 @@ class EncodedPipeline:
         The transformers after it.
     function : callable
         The method of the last step that predicts.
-    is_sparse : bool, default=False
-        Whether the last step receives a sparse matrix.
     """
 
     def __init__(
-        self,
-        parts: Sequence[Placed],
-        steps: Sequence[Any],
-        function: Callable[[Any], Any],
-        *,
-        is_sparse: bool = False,
+        self, parts: Sequence[Placed], steps: Sequence[Any], function: Callable[[Any], Any]
     ) -> None:
         self._parts, self._steps, self._function = tuple(parts), tuple(steps), function
-        self._is_sparse = is_sparse
+        self._width = max(each.columns.stop for each in parts)
 
     def with_function(self, function: Callable[[Any], Any]) -> EncodedPipeline:
-        """Return the pipeline with a last step that receives arrays."""
+        """Return the pipeline with another last step."""
         return EncodedPipeline(self._parts, self._steps, function)
 
-    def transform(self, X: Floats) -> Any:  # noqa: ANN401
-        """Return what the last step receives for encoded rows."""
-        rows = np.empty((len(X), max(each.columns.stop for each in self._parts)))
-        for columns, part in self._parts:
-            part.write(X, rows[:, columns])
+    def transform(self, X: Floats) -> Floats:
+        """Return what the last step receives for encoded rows, which may be changed."""
+        part = self._parts[0].part
+        if len(self._parts) == 1 and isinstance(part, Numbers):
+            rows = part.transform(X[:, part.columns])
+        else:
+            rows = np.empty((len(X), self._width))
+            for columns, part in self._parts:
+                part.write(X, rows[:, columns])
         for step in self._steps:
             rows = dense(step.transform(rows))
-        return csr_matrix(rows) if self._is_sparse else rows
+        return rows
 
     def predict(self, X: Floats) -> Any:  # noqa: ANN401
-        """Return what the last step predicts for encoded rows."""
-        return self._function(self.transform(X))
+        """Return what the last step predicts for encoded rows, which may be changed."""
+        slices = row_slices(len(X), 8 * self._width, _MOST_BYTES)
+        found = [self._function(self.transform(X[some])) for some in slices]
+        return found[0] if len(found) == 1 else np.concatenate(found)
 
 
 @dataclass(frozen=True)
@@ -100,7 +104,8 @@ def find_pipeline(
 
     An estimator that takes numbers is a pipeline of one step. Otherwise the first step is a column
     transformer, or one that takes all columns. What the last step receives for the encoded rows
-    `points` is compared with what it receives in the pipeline.
+    `points` is compared with what it receives in the pipeline; its predictions are not compared.
+    Steps of the user may raise anything.
 
     Parameters
     ----------
@@ -113,38 +118,35 @@ def find_pipeline(
     points : array of shape (n_rows, n_features)
         Encoded rows.
     """
-    if sklearn_name(model) in _SEARCHES:
-        model = getattr(model, "best_estimator_", None)
-    *transformers, last = _flatten(model)
+    *transformers, last = _flatten(best_of(model))
     if not transformers and layout.kind == "numpy":
         return None
-    # A transformer may not take all codes, such as a category of none of its training rows.
-    try:
-        received = layout.decode(points)
-        for step in transformers:
-            received = step.transform(received)
-        is_sparse = issparse(received)
-        # Estimators of other packages are not told to forget the names of columns.
-        if not (is_sparse or isinstance(received, np.ndarray) or sklearn_name(last)):
-            return None
-        made = _read(transformers, last, method, layout, is_sparse=is_sparse)
-        if made is None:
-            return None
-        rows, own = dense(made.transform(points)), dense(received)
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+    received = layout.decode(points.copy())
+    results = [received := step.transform(received) for step in transformers]
+    # Functions of other numbers may round, or overflow.
+    if not all(each == np.float64 for rows in results[:-1] for each in _dtypes(rows)):
         return None
-    if rows.shape != own.shape or not np.allclose(rows, own, 1e-12, 1e-12, equal_nan=True):
+    if np.result_type(*_dtypes(received)) != np.float64 or not _takes_arrays(last, received):
         return None
-    masks = _find_masks(last, method, rows)
-    return made if masks is None else made.with_function(masks)
-
-
-def _find_masks(last: Any, method: str, rows: Floats) -> TreesOfRows | None:  # noqa: ANN401
-    """Return small trees in a form that predicts faster; None if the last step has others."""
-    if method != ("predict_proba" if gives_classes(last) else "predict"):
+    first, later = (transformers[0], transformers[1:]) if transformers else ("passthrough", ())
+    width = results[0].shape[1] if results else len(layout.names)
+    parts = read_transformer(first, width, layout)
+    if parts is None or all(isinstance(part, Frames) for _, part in parts):
         return None
-    found = find_tree_masks(last, getattr(forget_names(last), method), Layout.of(rows), rows)
-    return None if found is None else TreesOfRows(found)
+    if not all(sklearn_name(step) is not None for step in later):
+        return None
+    own = forget_names(last)
+    function = getattr(own, method)
+    made = EncodedPipeline(parts, [forget_names(step) for step in later], ask_trees(function, own))
+    rows, expected = made.transform(points.copy()), dense(received)
+    if rows.shape != expected.shape:
+        return None
+    if not np.allclose(rows, expected, 1e-12, 1e-12, equal_nan=True):
+        return None
+    if method == ("predict_proba" if gives_classes(last) else "predict"):
+        masks = read_masks(last, function, rows)
+        made = made if masks is None else made.with_function(TreesOfRows(masks))
+    return made
 
 
 def _flatten(model: Any) -> list[Any]:  # noqa: ANN401
@@ -155,21 +157,20 @@ def _flatten(model: Any) -> list[Any]:  # noqa: ANN401
     return [part for step in steps for part in _flatten(step)]
 
 
-def _read(
-    transformers: Sequence[Any],
-    last: Any,  # noqa: ANN401
-    method: str,
-    layout: Layout,
-    *,
-    is_sparse: bool,
-) -> EncodedPipeline | None:
-    """Return the steps of a pipeline for encoded rows; None if they gain no time."""
-    first, later = (transformers[0], transformers[1:]) if transformers else ("passthrough", ())
-    parts = read_transformer(first, layout)
-    if parts is None or all(isinstance(part, Frames) for _, part in parts):
-        return None
-    if not all(sklearn_name(step) is not None for step in later):
-        return None
-    own, steps = forget_names(last), [forget_names(step) for step in later]
-    function = ask_trees(getattr(own, method), own)
-    return EncodedPipeline(parts, steps, function, is_sparse=is_sparse)
+def _dtypes(rows: Any) -> list[Any]:  # noqa: ANN401
+    """Return the dtypes of the columns of a frame, or the one of an array or a sparse matrix."""
+    return list(rows.dtypes) if hasattr(rows, "dtypes") else [rows.dtype]
+
+
+def _takes_arrays(last: Any, received: Any) -> bool:  # noqa: ANN401
+    """Return whether the last step predicts the same for arrays as for what it receives."""
+    if isinstance(received, np.ndarray):
+        return True
+    # Estimators of other packages know the names of columns; to XGBoost, zeros that are not stored
+    # are missing values.
+    if sklearn_name(last) is None:
+        return False
+    if not issparse(received):
+        return True
+    is_like = not _LIKE_DENSE.isdisjoint(type(last).__module__.split("."))
+    return is_like and received.shape[1] <= _MOST_COLUMNS

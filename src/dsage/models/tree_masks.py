@@ -303,13 +303,27 @@ def find_tree_masks(
     rows `X`, as they are and with their features mixed. There are none for columns of classes, of
     single precision or of integers, which the model sees rounded.
     """
-    if not (column_precision(layout) == 2).all() or count_leaves(model) > MOST_LEAVES:
+    if not (column_precision(layout) == 2).all():
+        return None
+    return read_masks(model, lambda rows: predict(layout.decode(rows)), mix_rows(X))
+
+
+def read_masks(
+    model: Any,  # noqa: ANN401
+    predict: Callable[[Floats], Any],
+    points: Floats,
+) -> TreeMasks | None:
+    """Return the masks of a model's trees as for `find_tree_masks`, verified at some rows.
+
+    `predict` takes rows as arrays.
+    """
+    if count_leaves(model) > MOST_LEAVES:
         return None
     ensemble = read_trees(model)
     if ensemble is None or not ensemble.trees or not TreeMasks.pays(ensemble):
         return None
-    masks, points = TreeMasks(ensemble, X.shape[1]), mix_rows(X)
-    own = np.asarray(predict(layout.decode(points)), dtype=np.float64).reshape(len(points), -1)
+    masks = TreeMasks(ensemble, points.shape[1])
+    own = np.asarray(predict(points.copy()), dtype=np.float64).reshape(len(points), -1)
     if own.shape[1] != masks.n_outputs:
         return None
     raw = masks._scores(points[:, None])[:, 0]

@@ -120,6 +120,9 @@ def _read(model: Any) -> Ensemble | None:  # noqa: ANN401
         link = _link_of(kind, n_scores, parameters.get("objective", ""))
         return Ensemble(trees, False, link, n_scores)
     if package == "xgboost" and kind in ("XGBRegressor", "XGBClassifier"):
+        if not np.isnan(model.missing):
+            # A number that stands for a missing value is not read.
+            return None
         booster = model.get_booster()
         names = booster.feature_names
         at = None if names is None else {each: k for k, each in enumerate(names)}

@@ -147,7 +147,7 @@ def test_theorem_1_the_optimal_linear_model_has_no_separated_surplus_on_any_row(
 def test_theorem_1_the_bayes_classifier_has_no_separated_surplus(semantics):
     X, y, case = factorised_case()
     game = binary_game(case, X, X[:100], y[:100], n_draws=32, random_state=9)
-    rule = NOrderings(100)
+    rule = NOrderings(200)
     found = run(
         game, oracle=ORACLE, semantics=semantics, exact="never", stopping=rule, random_state=9
     )

@@ -5,7 +5,7 @@ import pytest
 
 from dsage import Graph
 from dsage.estimate.plan import Plan
-from dsage.games import Game
+from dsage.games import Difference, Game
 
 
 class Wide(Game):
@@ -13,9 +13,11 @@ class Wide(Game):
 
     n_replicates = 2
 
-    def __init__(self, n_features, n_rows, *, is_dear=True):
+    draws_per_risk = 0
+
+    def __init__(self, n_features, n_rows, *, is_dear=True, n_draws=0):
         self.feature_names, self.n_rows = tuple(f"x{at}" for at in range(n_features)), n_rows
-        self.is_dear = is_dear
+        self.is_dear, self.draws_per_risk = is_dear, n_draws
 
     @property
     def has_dear_rows(self):
@@ -34,11 +36,18 @@ def sizes_of(game, **options):
 
 
 @pytest.mark.parametrize(
-    ("n_features", "size"), [(2, 64), (32, 64), (33, 66), (100, 162), (400, 40), (1500, 16)]
+    ("n_features", "size"), [(2, 64), (64, 64), (65, 65), (127, 127), (400, 40), (1500, 16)]
 )
 def test_units_of_drawn_games_have_at_most_so_many_rows(n_features, size):
     assert sizes_of(Wide(n_features, 3 * size)) == [size] * 3
     assert len(sizes_of(Wide(n_features, 3 * size + 1))) == 4
+
+
+@pytest.mark.parametrize(("n_draws", "size"), [(8, 64), (9, 32), (64, 32)])
+def test_units_of_games_with_many_draws_have_fewer_rows(n_draws, size):
+    game = Wide(3, 3 * size, n_draws=n_draws)
+    assert sizes_of(game) == [size] * 3
+    assert Difference(game, game).draws_per_risk == n_draws
 
 
 def test_units_of_exact_games_have_many_rows():

@@ -44,9 +44,10 @@ class PlanOptions(Options):
         are then means over these, on all rows, without a first level. Their errors treat the
         orderings as a sample.
     rows_per_ordering : int, optional
-        Number of rows on which a batch of orderings is evaluated. By default two per feature and at
-        least 64 if risks are drawn (fewer beyond 90 features: 54 with 300, 16 with 1,000), 1,024
-        if they are not, and all rows for given orderings.
+        Number of rows on which a batch of orderings is evaluated. By default 64 if risks are drawn,
+        32 if they have more than 8 draws each (as for cross entropy), but one for each feature
+        (fewer beyond 127 features: 54 with 300, 16 with 1,000); 1,024 if risks are not drawn, and
+        all rows for given orderings.
     audit : bool, default=True
         Whether to estimate the difference to SAGE even if it is not part of the estimate.
     random_state : int, numpy Generator or None, default=None

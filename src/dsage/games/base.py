@@ -201,6 +201,11 @@ class Game(ABC):
         return self.is_drawn
 
     @property
+    def draws_per_risk(self) -> int:
+        """The number of draws for each risk, of all replicates; 0 if it is not known."""
+        return max((game.draws_per_risk for game in self.inner.values()), default=0)
+
+    @property
     def n_predicted(self) -> int:
         """Number of rows predicted by the model so far; 0 for a game without a model."""
         return 0

@@ -103,6 +103,11 @@ class Expected(Predicted):
         return self._affine is None and not has_cheap
 
     @property
+    def draws_per_risk(self) -> int:
+        """The number of draws for each mean, of all replicates; 0 if the means are known."""
+        return self.noise.n_replicates * self.noise.n_draws if self.is_drawn else 0
+
+    @property
     def cost_of_means(self) -> float:
         """The cost of the mean prediction for a row, see `ExactMeans`; 0 if it is not known."""
         return 0.0 if self._exact is None else self._exact.cost
@@ -131,7 +136,7 @@ class Expected(Predicted):
     def _predicts_many(self) -> bool:
         """Whether the model will predict so many draws that it is worth reading what it is."""
         is_asked = self.is_drawn and self._normal is None and self._device is None
-        n_draws = 2 * self.matrix.size * self.noise.n_replicates * self.noise.n_draws
+        n_draws = 2 * self.matrix.size * self.draws_per_risk
         is_asked = is_asked and self._scores is None and n_draws >= _MANY_DRAWS
         return is_asked and self.layout.names == self._frames.names
 

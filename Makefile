@@ -70,6 +70,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.samplers
 	$(BIN)/python -m benchmarks.samplers_quality
 	$(BIN)/python -m benchmarks.drawing_share
+	$(BIN)/python -m benchmarks.pipelines
 	$(BIN)/python -m benchmarks.defaults
 	$(BIN)/python -m benchmarks.budgets
 	$(BIN)/python -m benchmarks.memory

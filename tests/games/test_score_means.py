@@ -276,12 +276,13 @@ def test_very_many_columns_have_no_first_level_on_the_scale_of_a_link():
 )
 def test_a_first_level_must_be_worth_its_time(share, ratio, saves):
     level = SimpleNamespace(cost_of_prefix=3.0 * ratio * 64 * 50, feature_names=["a"])
-    game = SimpleNamespace(cost_of_means=50.0, n_rows=100)
+    game = SimpleNamespace(cost_of_means=50.0, n_rows=100, rows_of_unit=64)
     assert first_level._saves(level, share, game) is saves
     # Without balanced orderings it must be three times as cheap.
     level = SimpleNamespace(cost_of_prefix=ratio * 64 * 50, feature_names=["a"] * 33)
     assert first_level._saves(level, share, game) is saves
-    assert first_level._saves(level, share, SimpleNamespace(cost_of_means=0.0, n_rows=100))
+    game.cost_of_means = 0.0
+    assert first_level._saves(level, share, game)
 
 
 def test_scores_are_fitted_to_as_many_rows_as_they_need():

@@ -1,6 +1,8 @@
 """Pipelines that predict encoded rows: as they predict frames, in less time."""
 
 import pickle
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -8,6 +10,7 @@ import polars as pl
 import pytest
 from lightgbm import LGBMClassifier, LGBMRegressor
 from scipy.sparse import issparse
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
@@ -369,13 +372,42 @@ def test_numbers_that_stand_for_missing_values_are_not_read():
     assert read_trees(xgboost.XGBRegressor(n_estimators=5).fit(data, data["n"])) is not None
 
 
-def test_meta_estimators_that_need_names_are_left_alone(recwarn):
+def test_estimators_with_names_inside_are_left_alone(recwarn):
     data = letters()[["n", "x"]]
     columns = make_column_transformer((StandardScaler(), ["n"]), remainder="passthrough")
     by_name = VotingRegressor([("a", make_pipeline(columns, Ridge()))])
     with_warnings = VotingRegressor([("a", Ridge()), ("b", KNeighborsRegressor())])
-    for model in (by_name, with_warnings):
+    by_class = HistGradientBoostingRegressor(max_iter=3, categorical_features=["n"])
+    for model in (by_name, with_warnings, by_class):
         assert encoded(model.fit(data, data["n"]), data)[0] is None
+    calibrated = CalibratedClassifierCV(LogisticRegression(), cv=2).fit(data, data["x"] > 0)
+    assert encoded(calibrated, data, "cross_entropy")[0] is None
+    assert not recwarn
+
+
+def test_filters_of_warnings_are_left_alone_in_threads():
+    data = table()
+    model = make_pipeline(FILLED["one-hot"](), Ridge()).fit(data, target(data))
+    filters = list(warnings.filters)
+
+    def ask(_):
+        warnings.warn("Shown as ever.", UserWarning, stacklevel=1)
+        return encoded(model, data)[0] is not None
+
+    with pytest.warns(UserWarning, match="as ever"), ThreadPoolExecutor(4) as threads:
+        assert all(threads.map(ask, range(20)))
+    assert warnings.filters == filters
+
+
+@pytest.mark.parametrize("options", [{"drop": "first"}, {"handle_unknown": "warn"}])
+def test_categories_that_do_not_occur_raise_no_warning(options, recwarn):
+    data = table()
+    data["grade"] = data["grade"].cat.add_categories("e")
+    encoder = OneHotEncoder(**({"handle_unknown": "ignore", "sparse_output": False} | options))
+    model = make_pipeline(mixed(StandardScaler(), encoder), Ridge()).fit(data, target(data))
+    predict, layout = encoded(model, data)
+    rows = layout.encode(data)
+    np.testing.assert_allclose(predict(rows), model.predict(data), atol=1e-12)
     assert not recwarn
 
 

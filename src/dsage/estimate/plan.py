@@ -37,9 +37,9 @@ from dsage.orderings import Extensions, Orderings, as_orderings
 from dsage.orderings.partial.ideals import MOST_IDEALS
 
 # Rows on which one batch of orderings is evaluated. If a row costs draws and predictions, they are
-# few: 64, or half as many with more draws for each than squared error has by default, but not fewer
-# than there are features, as the cost of conditioning on a coalition grows with them.
-_ROWS_DRAWN, _FEW_DRAWS, _ROWS_EXACT = 64, 8, 1024
+# few, but not fewer than there are features: the cost of conditioning on a coalition grows with
+# them.
+_ROWS_EXACT = 1024
 # With very many features, fewer: a unit of an ordering and its reverse has at most this many pairs
 # of a coalition and a row, as many units are better than large ones, and time limits must be kept.
 _PAIRS_A_UNIT, _FEWEST_ROWS = 1 << 15, 16
@@ -376,8 +376,7 @@ class Plan:
     def _make_shards(self, size: int | None) -> list[Rows]:
         n_rows, n_features = self.game.n_rows, len(self.names)
         if size is None:
-            has_many = self.game.draws_per_risk > _FEW_DRAWS
-            drawn = max(_ROWS_DRAWN // 2 if has_many else _ROWS_DRAWN, n_features)
+            drawn = max(self.game.rows_of_unit, n_features)
             drawn = min(drawn, max(_FEWEST_ROWS, _PAIRS_A_UNIT // (2 * (n_features + 1))))
             size = drawn if self.game.has_dear_rows else _ROWS_EXACT
             size = n_rows if self.is_given else size

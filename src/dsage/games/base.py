@@ -22,6 +22,8 @@ _Entry = TypeVar("_Entry", bound=np.generic)
 # Entries along an axis that are added up one after the other.
 _FEW = 8
 # Coalitions whose risks on all rows are held in memory at a time.
+# Rows of a unit of an ordering with few draws, and how many draws are few.
+_ROWS_DRAWN, _FEW_DRAWS = 64, 8
 _AT_ONCE = 64
 
 
@@ -204,6 +206,14 @@ class Game(ABC):
     def draws_per_risk(self) -> int:
         """The number of draws for each risk, of all replicates; 0 if it is not known."""
         return max((game.draws_per_risk for game in self.inner.values()), default=0)
+
+    @property
+    def rows_of_unit(self) -> int:
+        """The number of rows on which an ordering is evaluated, if rows are dear.
+
+        Half as many with more draws for each than squared error has by default.
+        """
+        return _ROWS_DRAWN // 2 if self.draws_per_risk > _FEW_DRAWS else _ROWS_DRAWN
 
     @property
     def n_predicted(self) -> int:

@@ -33,10 +33,8 @@ _LEFT = 0.9
 # Rows times squared columns up to which a predictor on another scale is cheap: 60 ms an ordering.
 _MOST_WORK = 1 << 26
 # Pairs of orderings and rows from which two first levels are compared, the draws of their risks,
-# and the ratios below which a more expensive one is better, and one is better than none. Rows of a
-# unit of the run.
+# and the ratios below which a more expensive one is better, and one is better than none.
 _PILOT_ORDERINGS, _PILOT_ROWS, _PILOT_EPOCH, _BETTER, _CLEARLY = 6, 16, 1 << 20, 0.9, 0.7
-_UNIT_ROWS = 64
 # A first level is worth its time if it takes less than this share of the square root of the
 # variance times the time: some is spent on fitting it.
 _WORTH = 0.9
@@ -147,7 +145,7 @@ def _saves(level: ScoreGame, share: float, game: Expected) -> bool:
     The best number of its orderings makes the variance times the time of all orderings
     ``(sqrt(share * cost) + sqrt((1 - share) * own cost))^2``; without it, they are 1 and the cost.
     """
-    cost = game.cost_of_means * min(game.n_rows, _UNIT_ROWS)
+    cost = game.cost_of_means * min(game.n_rows, game.rows_of_unit)
     if cost == 0.0:
         return True
     ratio = level.cost_of_prefix / cost
@@ -185,14 +183,14 @@ def _shares_left(game: Expected, levels: Sequence[Game], *, by_row: bool = True)
 
     They are estimated from few orderings of few rows. What a row has on its own, including the
     noise of its draws, averages out over the rows of a unit, and what all rows have in common does
-    not: both count as in a unit of `_UNIT_ROWS` rows. Not `by_row`, as in one of the few rows.
+    not: both count as in a unit of the run. Not `by_row`, as in one of the few rows.
     """
     rng = np.random.default_rng(0)
     rows = np.sort(rng.choice(game.n_rows, min(_PILOT_ROWS, game.n_rows), replace=False))
     first = [rng.permutation(len(game.feature_names)) for _ in range(_PILOT_ORDERINGS)]
     orders = np.array([each for one in first for each in (one, one[::-1])], dtype=np.intp)
     own, *others = (_surpluses(each, orders, rows) for each in (game, *levels))
-    n_rows = max(min(_UNIT_ROWS, game.n_rows), len(rows)) if by_row else len(rows)
+    n_rows = max(min(game.rows_of_unit, game.n_rows), len(rows)) if by_row else len(rows)
     total, found = _unit_variance(own, n_rows), []
     for similar in others:
         together, alike = own.mean(axis=2), similar.mean(axis=2)

@@ -22,7 +22,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
 
 # Classes of scikit-learn, by name, each of whose results depends on a single column.
-_BY_COLUMN = frozenset(("OneHotEncoder", "OrdinalEncoder", "SimpleImputer", "TargetEncoder"))
+_BY_COLUMN = frozenset(("OrdinalEncoder", "SimpleImputer", "TargetEncoder"))
 # The precision of columns of floats in double precision.
 _DOUBLE = 2
 # Memory of the table of a class.
@@ -137,6 +137,19 @@ def forget_names(estimator: Any) -> Any:  # noqa: ANN401
     return made
 
 
+def has_names_inside(estimator: Any) -> bool:  # noqa: ANN401
+    """Return whether estimators inside of a fitted one know column names, and so warn of arrays."""
+    for value in getattr(estimator, "__dict__", {}).values():
+        several = value.values() if isinstance(value, dict) else value
+        for each in several if isinstance(value, (dict, list, tuple)) else [value]:
+            # Some come with a name.
+            inner = each[1] if isinstance(each, tuple) and len(each) > 1 else each
+            is_estimator = hasattr(inner, "get_params") or sklearn_name(inner) is not None
+            if is_estimator and (hasattr(inner, "feature_names_in_") or has_names_inside(inner)):
+                return True
+    return False
+
+
 def _find_positions(columns: Any, layout: Layout) -> Ints | None:  # noqa: ANN401
     """Return the positions of columns that are given by name or number; None if they are not."""
     if isinstance(columns, slice):
@@ -176,6 +189,8 @@ def _takes_arrays(transformer: Any, *, is_plain: bool) -> bool:  # noqa: ANN401
     name = sklearn_name(transformer)
     if name == "Pipeline":
         return all(_takes_arrays(step, is_plain=is_plain) for _, step in transformer.steps)
+    if has_names_inside(transformer):
+        return False
     if name == "FunctionTransformer":
         # Functions of integers may overflow.
         is_known = transformer.func is None or isinstance(transformer.func, np.ufunc)
@@ -188,6 +203,10 @@ def _is_by_column(transformer: Any) -> bool:  # noqa: ANN401
     name = sklearn_name(transformer)
     if name == "Pipeline":
         return all(_is_by_column(step) for _, step in transformer.steps)
+    if name == "OneHotEncoder":
+        # It would warn of categories that are declared and do not occur.
+        handles = transformer.handle_unknown
+        return handles == "error" or (transformer.drop is None and handles != "warn")
     return name in _BY_COLUMN
 
 

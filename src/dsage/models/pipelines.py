@@ -25,6 +25,7 @@ from dsage.models.columnwise import (
     Placed,
     dense,
     forget_names,
+    has_names_inside,
     read_transformer,
 )
 from dsage.models.forests import ask_trees
@@ -171,6 +172,6 @@ def _takes_arrays(last: Any, received: Any) -> bool:  # noqa: ANN401
     if sklearn_name(last) is None:
         return False
     if not issparse(received):
-        return True
+        return not has_names_inside(last)
     is_like = not _LIKE_DENSE.isdisjoint(type(last).__module__.split("."))
     return is_like and received.shape[1] <= _MOST_COLUMNS

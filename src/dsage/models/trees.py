@@ -120,7 +120,7 @@ def _read(model: Any) -> Ensemble | None:  # noqa: ANN401
         link = _link_of(kind, n_scores, parameters.get("objective", ""))
         return Ensemble(trees, False, link, n_scores)
     if package == "xgboost" and kind in ("XGBRegressor", "XGBClassifier"):
-        if not np.isnan(model.missing):
+        if model.missing is not None and not np.isnan(model.missing):
             # A number that stands for a missing value is not read.
             return None
         booster = model.get_booster()

@@ -29,6 +29,7 @@ from dsage.data.layout import Layout
 from dsage.games import expected
 from dsage.games.prefixes import draw_prefixes
 from dsage.models import Model
+from dsage.models.pipelines import EncodedPipeline
 from dsage.result.events import Event, Phase, PhaseStarted
 from dsage.samplers import BaseSampler, Sampler
 from dsage.samplers.noise import Noise
@@ -105,6 +106,7 @@ def measured_calls(watch: Stopwatch) -> Iterator[None]:
     """Measure predictions, draws and frames of all runs within a block."""
     parts = [
         (Model, "predict", watch.of("predict", Model.predict)),
+        (EncodedPipeline, "predict", watch.of("predict", EncodedPipeline.predict)),
         (Layout, "decode", watch.of("frames", Layout.decode)),
         (BaseSampler, "draw", watch.of("draw", BaseSampler.draw)),
         (BaseSampler, "draw_rows", watch.of("draw", BaseSampler.draw_rows)),

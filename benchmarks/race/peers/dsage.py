@@ -20,6 +20,7 @@ from dsage import explain
 from dsage.estimate import as_stopping, run
 from dsage.games import LossGame
 from dsage.models.model import Model
+from dsage.models.pipelines import EncodedPipeline
 from dsage.models.tree_masks import TreeMasks
 from dsage.samplers import Gaussian, Marginal
 
@@ -45,8 +46,8 @@ def explained(problem: Problem, seed: int, options: Mapping[str, Any]) -> Any:  
 
 @contextmanager
 def _counted(problem: Problem) -> Iterator[None]:
-    """Count the predicted rows, by the model or by a copy of its trees, and show no warnings."""
-    predict, by_masks = Model.predict, TreeMasks.predict
+    """Count the predicted rows, by the model or by what is read from it, and show no warnings."""
+    predict, by_masks, by_codes = Model.predict, TreeMasks.predict, EncodedPipeline.predict
 
     @functools.wraps(predict)
     def counted(self: Model, X: Any, **more: Any) -> Floats:  # noqa: ANN401
@@ -58,8 +59,17 @@ def _counted(problem: Problem) -> Iterator[None]:
         problem.n_predicted += math.prod(draws.shape[:3])
         return by_masks(self, draws, *more)
 
+    @functools.wraps(by_codes)
+    def counted_by_codes(self: EncodedPipeline, X: Floats) -> Any:  # noqa: ANN401
+        before = problem.n_predicted
+        found = by_codes(self, X)
+        # Its last step may be trees, which have counted them.
+        problem.n_predicted = before + len(X)
+        return found
+
     with (
         warnings.catch_warnings(),
+        mock.patch.object(EncodedPipeline, "predict", counted_by_codes),
         mock.patch.object(Model, "predict", counted),
         mock.patch.object(TreeMasks, "predict", counted_by_masks),
     ):

@@ -45,9 +45,9 @@ class PlanOptions(Options):
         orderings as a sample.
     rows_per_ordering : int, optional
         Number of rows on which a batch of orderings is evaluated. By default 64 if risks are drawn,
-        32 if they have more than 8 draws each (as for cross entropy), but one for each feature
-        (fewer beyond 127 features: 54 with 300, 16 with 1,000); 1,024 if risks are not drawn, and
-        all rows for given orderings.
+        or 32 if they have more than 8 draws each, as for cross entropy. It is at least the number
+        of features, up to 127 of them; with more, it falls: 54 with 300, 16 with 1,000. It is 1,024
+        if risks are not drawn, and all rows for given orderings.
     audit : bool, default=True
         Whether to estimate the difference to SAGE even if it is not part of the estimate.
     random_state : int, numpy Generator or None, default=None

@@ -22,9 +22,9 @@ _Entry = TypeVar("_Entry", bound=np.generic)
 # Entries along an axis that are added up one after the other.
 _FEW = 8
 # Coalitions whose risks on all rows are held in memory at a time.
-# Rows of a unit of an ordering with few draws, and how many draws are few.
-_ROWS_DRAWN, _FEW_DRAWS = 64, 8
 _AT_ONCE = 64
+# Rows on which an ordering is evaluated if each has few draws, and how many draws are few.
+_ROWS_DRAWN, _FEW_DRAWS = 64, 8
 
 
 class Game(ABC):

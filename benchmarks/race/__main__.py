@@ -27,16 +27,26 @@ from benchmarks.table import RESULTS
 
 RUNS, TRUTHS = RESULTS / "race.csv", RESULTS / "race_truths.json"
 _ENTRANTS = ("dsage", "sage", "fippy", "shapiq", "shap", "hidimstat")
-FIELDS = ("package", "problem", "way", "seed", "effort", "cpu", "rows", "peak", "values", "se")
+_RUN = ("package", "problem", "way", "seed", "effort")
+FIELDS = (*_RUN, "cpu", "rows", "peak", "values", "se", "fault")
 # A run that takes so many times its seconds is ended.
 _PATIENCE = 20.0
 
 
 def run_package(package: str, name: str, seconds: float, seed: int) -> Iterator[dict[str, Any]]:
-    """Yield the runs of a package on a problem."""
+    """Yield the runs of a package on a problem, and why it ended if that was before the last."""
     arguments = [str(FOLDER / "problems"), name, str(seconds), str(seed)]
-    for run in run_module(package, "runner", arguments, 60.0 + _PATIENCE * seconds):
-        yield {"package": package, **run}
+    faults: list[str] = []
+    patience = 60.0 + _PATIENCE * seconds
+    runs = list(run_module(package, "runner", arguments, patience, faults.append))
+    for fault in faults:
+        print(f"  {package}: {fault}", flush=True)
+    if faults:
+        nothing = {"effort": 0, "cpu": 0.0, "rows": 0, "peak": 0, "values": [], "se": None}
+        way = f"{package}, other ways" if runs else package
+        runs.append({"problem": name, "way": way, "seed": seed, **nothing, "fault": faults[0]})
+    for run in runs:
+        yield {"package": package, "fault": "", **run}
 
 
 def read_runs() -> list[dict[str, Any]]:
@@ -54,6 +64,7 @@ def read_runs() -> list[dict[str, Any]]:
                 "peak": int(line["peak"]),
                 "values": json.loads(line["values"]),
                 "se": json.loads(line["se"]),
+                "fault": line.get("fault", ""),
             }
             for line in csv.DictReader(file)
         ]
@@ -117,8 +128,9 @@ def main(given: argparse.Namespace) -> None:
             if any(run["package"] == package and run["problem"] == name for run in runs):
                 continue
             print(f"{name}: {package}", flush=True)
+            seconds = given.seconds * RECIPES[name].patience if name in RECIPES else given.seconds
             for seed in range(given.seeds):
-                runs += run_package(package, name, given.seconds, seed)
+                runs += run_package(package, name, seconds, seed)
             write_runs(runs)
     publish(runs, truths, PACKAGES, given.seconds, [*RECIPES, *GROWTH])
 

@@ -105,13 +105,14 @@ def _logistic() -> Any:  # noqa: ANN401
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a problem is made."""
+    """How a problem is made, and how many times longer than others it is raced."""
 
     law: str
     load: Callable[[], Rows]
     model: Callable[[], Any]
     loss: str = "mse"
     n_test: int = _N_TEST
+    patience: float = 1.0
 
 
 _CE = "cross entropy"
@@ -126,7 +127,9 @@ RECIPES: dict[str, Recipe] = {
     "non-linear 20, LightGBM": Recipe("conditional", functools.partial(non_linear, 20), _light),
     "diabetes, forest": Recipe("conditional", _of(load_diabetes), _forest),
     "diabetes, network": Recipe("conditional", _of(load_diabetes), _network),
-    "wine, boosting": Recipe("conditional", _of(load_wine), _boosting_of_classes, _CE),
+    "wine, boosting": Recipe(
+        "conditional", _of(load_wine), _boosting_of_classes, _CE, patience=12.0
+    ),
     "breast cancer, logistic": Recipe("conditional", _of(load_breast_cancer), _logistic, _CE),
     "breast cancer, forest": Recipe(
         "conditional", _of(load_breast_cancer), _forest_of_classes, _CE

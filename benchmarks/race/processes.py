@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,16 @@ FOLDER = ROOT / ".race"
 
 
 def run_module(
-    package: str, module: str, arguments: Sequence[str], seconds: float
+    package: str,
+    module: str,
+    arguments: Sequence[str],
+    seconds: float,
+    on_fault: Callable[[str], None] = print,
 ) -> Iterator[dict[str, Any]]:
-    """Yield the lines of JSON that a module of the race prints; it is ended after some time."""
+    """Yield the lines of JSON that a module of the race prints; it is ended after some time.
+
+    If it fails or is ended, `on_fault` is called with the reason.
+    """
     own = package == "dsage"
     python = sys.executable if own else str(environment(package, FOLDER / "environments"))
     one = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -38,9 +45,9 @@ def run_module(
         )
         text, problem = done.stdout, done.stderr if done.returncode else ""
     except subprocess.TimeoutExpired as error:
-        text, problem = (error.stdout or b"").decode(), "it took too long"
+        text, problem = (error.stdout or b"").decode(), f"more than {seconds:g} s"
     for line in text.splitlines():
         if line.startswith("{"):
             yield json.loads(line)
     if problem:
-        print(f"  {package}: {problem.strip().splitlines()[-1]}", flush=True)
+        on_fault(problem.strip().splitlines()[-1])

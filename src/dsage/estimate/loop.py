@@ -267,9 +267,8 @@ class Estimation:
         else:
             asking = [played(*each) for each in given]
         with self.clock.measure(term, len(units), self._n_needed(term)) as watch:
-            control = self.plan.control
             self.plan.jobs.on_piece = partial(self._look_at, watch)
-            self.plan.jobs.meanwhile = None if control is None else control.prepare
+            self.plan.jobs.meanwhile = partial(self._prepare_control, 0 if term else len(units))
             try:
                 outcomes = _play_together(asking, self.plan.game)
             finally:
@@ -366,26 +365,45 @@ class Estimation:
         This happens once per look; otherwise a resumed run would differ. If the time is up, it is
         less precise, and made so when the estimation continues.
         """
-        totals = self._totals
-        control, slope = self.plan.control, totals.slope
-        n_units = sum(tally.n_units for tally in totals.tallies)
-        if control is None or not slope or self._refined_at == n_units:
+        control, n_units = self.plan.control, sum(each.n_units for each in self._totals.tallies)
+        if control is None or not self._totals.slope or self._refined_at == n_units:
             return
-        wanted = self._wanted
+        # Some of it may have been computed alongside other processes, with one thread.
+        with single_blas():
+            bound, n_main, rate = self._find_aim()
+            is_done = control.refine(bound, n_main, self.clock.is_over, rate, self._wanted)
+        if is_done:
+            self._refined_at = n_units
+
+    def _prepare_control(self, n_more: int, is_over: Callable[[], bool]) -> None:
+        """Compute the first level as far as it will be needed after more units."""
+        control, n_main = self.plan.control, self.n_units
+        if control is None:
+            return
+        if control.is_exact:
+            control.prepare(is_over)
+        elif n_main and self._totals.slope:
+            bound, _, rate = self._find_aim()
+            # Variances fall with the number of units.
+            bound *= n_main / (n_main + n_more)
+            control.prepare(is_over, bound, n_main + n_more, rate, self._wanted)
+
+    def _find_aim(self) -> tuple[float, int, float]:
+        """Return the variance that the first level may have, the units so far, and the rate.
+
+        The rate is what a second of the main term takes away from the variance.
+        """
+        totals, wanted = self._totals, self._wanted
         rest = float(totals.own_variance(0)[wanted].sum())
         rest += float(totals.draw_variance(0)[wanted].sum())
-        bound = _CONTROL_SHARE * rest / slope**2
+        rest /= totals.slope**2
         n_main = totals.tallies[0].n_units
         rate = 0.0
         is_cheap = len(self.plan.names) <= _FEW_FEATURES and self.plan.is_drawn
         if not (is_cheap and wanted.all()):
             seconds = self.plan.seconds_a_unit * min(2.0 * float(wanted.mean()), 1.0)
-            rate = rest / slope**2 / n_main / seconds
-        # Some of it may have been computed alongside other processes, with one thread.
-        with single_blas():
-            is_done = control.refine(bound, n_main, self.clock.is_over, rate, wanted)
-        if is_done:
-            self._refined_at = n_units
+            rate = rest / n_main / seconds
+        return _CONTROL_SHARE * rest, n_main, rate
 
 
 def _play_together(asking: Sequence[Asking[Outcome]], game: Cached) -> list[Outcome]:

@@ -13,6 +13,7 @@ import sklearn.mixture
 from dsage._check import check_count, check_member, check_shape, refusal, warn
 from dsage._random import RandomState, Streams
 from dsage.data.missing import check_finite
+from dsage.data.pools import single_blas
 from dsage.samplers.base import BaseSampler
 from dsage.samplers.checks import Floats, Ints, Mask
 from dsage.samplers.conditioning import (
@@ -192,7 +193,10 @@ class GaussianMixture(BaseSampler):
             fitted = _QuietMixture(
                 n_components, covariance_type=self.covariance_type, random_state=seed
             )
-            fitted.fit(standardized)
+            # scikit-learn's k-means limits BLAS, too; of limits that threads set on their own, one
+            # would outlast them.
+            with single_blas():
+                fitted.fit(standardized)
             fewest = n_rows * fitted.weights_.min()
             if self.n_components != "auto":
                 best = fitted

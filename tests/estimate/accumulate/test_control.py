@@ -239,25 +239,41 @@ def test_a_nested_control_goes_on_from_its_state(game):
 
 def test_units_that_were_computed_ahead_change_no_bit(game):
     plain, ahead = nested(game), nested(game)
-    asked = []
+    asked, left = [], []
     for n_main in (4, 12, 24, 40):
-        ahead.prepare(lambda: False)
+        ahead.prepare(lambda: False, 0.0, n_main)
         asked.append(len(ahead._ready))
         plain.refine(0.0, n_main)
         ahead.refine(0.0, n_main)
+        left.append(len(ahead._ready))
         for name, value in plain.state().items():
             np.testing.assert_array_equal(ahead.state()[name], value)
-    # Nothing is known before the first refinement; later, most pieces are there.
+    # Nothing is known before the first refinement; later, what is needed is there, or nearly so.
     assert asked[0] == 0
     assert min(asked[1:]) > 0
-    ahead.prepare(lambda: False)
+    assert max(left) < 0.5 * max(asked)
+    ahead.prepare(lambda: False, 0.0, 60)
     n_ready = len(ahead._ready)
-    ahead.prepare(lambda: False)
+    ahead.prepare(lambda: False, 0.0, 60)
     assert len(ahead._ready) == n_ready
     ahead.restore(plain.state())
     assert not ahead._ready
-    ahead.prepare(lambda: True)
+    ahead.prepare(lambda: True, 0.0, 60)
     assert not ahead._ready
+
+
+def test_nothing_is_computed_ahead_that_is_not_needed(game):
+    made = nested(game)
+    made.refine(0.0, 8)
+    reached = float(made.variance.sum())
+    made.prepare(lambda: False, reached, 8)
+    assert not made._ready
+    made.prepare(lambda: False, np.inf, 8)
+    assert not made._ready
+    # Half of the variance takes about twice the units, of those that remain dear.
+    n_units = made.state()["counts"].sum()
+    made.prepare(lambda: False, reached / 2, 1 << 20)
+    assert 0.5 * n_units < len(made._ready) * made.at_once < 2.0 * n_units
 
 
 @pytest.mark.parametrize(

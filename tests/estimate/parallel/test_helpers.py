@@ -163,12 +163,13 @@ def test_a_busy_machine_gets_no_helpers_and_is_looked_at_again(
     found = helpers.Helpers()
     game = _game(forest, data)
     found._leave(game)
-    found._look(game, 5.0)
+    [request] = _asked(1)
+    found._look(game, request, 5.0)
     assert not found._loading
     loads[0] = 0.3
-    found._look(game, 9.0)
+    found._look(game, request, 9.0)
     assert not found._loading
-    found._look(game, 10.0)
+    found._look(game, request, 10.0)
     assert len(found._loading) == 1
     assert found.n_working == 0
 
@@ -211,7 +212,7 @@ def test_large_games_are_not_packed(data, forest, long_runs, monkeypatch, caplog
     found = helpers.Helpers()
     found._leave(game)
     with caplog.at_level(logging.INFO, "dsage"):
-        found._look(game, 5.0)
+        found._look(game, _asked(1)[0], 5.0)
     assert found._is_refused
     assert "no helper processes" in caplog.text
 
@@ -289,18 +290,19 @@ def test_what_was_sent_is_cancelled_after_an_interrupt(data, forest, long_runs, 
 class Executor:
     """Works in this process; the first answers to requests may be that the game is not there."""
 
-    def __init__(self, n_unknown=0):
-        self.n_unknown, self.sent, self.open, self.most_open = n_unknown, [], [], 0
+    def __init__(self, n_loading=2, n_unknown=0):
+        self.n_loading, self.n_unknown = n_loading, n_unknown
+        self.sent, self.open, self.most_open = [], [], 0
 
     def submit(self, work, token, payload, requests):
         self.sent.append((payload is not None, len(requests)))
         future = helpers.Future()
-        if requests and payload is None and self.n_unknown:
+        if payload is None and self.n_unknown:
             self.n_unknown -= 1
             future.set_result(None)
             return future
         done = work(token, payload, requests)
-        if not requests:
+        if len(self.sent) <= self.n_loading:
             future.set_result(done)
             return future
         # Done with the next piece only, so that several are under way.
@@ -320,10 +322,10 @@ def _asked(n_requests):
     return [Coalitions(known, np.arange(5 * at, 5 * at + 5), at % 3) for at in range(n_requests)]
 
 
-def _share(executor, monkeypatch, game, n_requests, n_idle=2):
+def _share(executor, monkeypatch, game, n_requests, meanwhile=None):
     """Answer requests with an executor; return the answers and what was reported."""
     pieces = []
-    monkeypatch.setattr(helpers, "count_idle", lambda *_: n_idle)
+    monkeypatch.setattr(helpers, "count_idle", lambda *_: executor.n_loading)
     monkeypatch.setattr(helpers._executors, "get", lambda n_helpers: executor)
 
     def here(game, request):
@@ -337,7 +339,7 @@ def _share(executor, monkeypatch, game, n_requests, n_idle=2):
     monkeypatch.setattr(helpers, "wait", finish)
     found = helpers.Helpers()
     requests = _asked(n_requests)
-    done = found.answers(game, requests, lambda n_done, n_all: pieces.append((n_done, n_all)))
+    done = found.answers(game, requests, lambda *piece: pieces.append(piece), meanwhile)
     for request, answer in zip(requests, done.answers, strict=True):
         np.testing.assert_array_equal(answer, game.risks(*request))
     return found, done, pieces
@@ -346,8 +348,8 @@ def _share(executor, monkeypatch, game, n_requests, n_idle=2):
 def test_requests_are_shared_two_at_a_time_for_each_helper(data, forest, long_runs, monkeypatch):
     executor = Executor()
     found, done, pieces = _share(executor, monkeypatch, _game(forest, data), 20)
-    # The game is sent to both; then single requests, which do not have it.
-    assert executor.sent[:2] == [(True, 0)] * 2
+    # The game is sent to both, with a request that was answered; then others without it.
+    assert executor.sent[:2] == [(True, 1)] * 2
     assert set(executor.sent[2:]) == {(False, 1)}
     assert executor.most_open == 4
     assert found.n_working == 2
@@ -364,32 +366,68 @@ def test_requests_are_shared_two_at_a_time_for_each_helper(data, forest, long_ru
 def test_the_last_request_is_answered_here(data, forest, long_runs, monkeypatch):
     executor = Executor()
     _share(executor, monkeypatch, _game(forest, data), 3)
-    assert executor.sent == [(True, 0)] * 2
+    assert executor.sent == [(True, 1)] * 2
     executor = Executor()
     _share(executor, monkeypatch, _game(forest, data), 4)
-    assert executor.sent == [(True, 0)] * 2 + [(False, 1)]
+    assert executor.sent == [(True, 1)] * 2 + [(False, 1)]
 
 
 def test_a_new_helper_is_sent_the_game_with_a_request(data, forest, long_runs, monkeypatch):
-    executor = Executor(n_unknown=1)
-    found, _, _ = _share(executor, monkeypatch, _game(forest, data), 12, n_idle=1)
-    assert executor.sent.count((True, 1)) == 1
+    executor = Executor(n_loading=1, n_unknown=1)
+    found, _, _ = _share(executor, monkeypatch, _game(forest, data), 12)
+    assert executor.sent.count((True, 1)) == 2
     assert found.n_working == 1
 
 
+def test_the_first_level_is_computed_while_helpers_answer(data, forest, long_runs, monkeypatch):
+    executor, looks = Executor(), []
+
+    def meanwhile(is_over):
+        # What is asked for keeps the helpers busy, until the last request is left.
+        for _ in range(30):
+            looks.append(is_over())
+            executor.finish()
+        raise ValueError("raised again where it is needed")
+
+    found, done, _ = _share(executor, monkeypatch, _game(forest, data), 20, meanwhile)
+    assert len(done.answers) == 20
+    assert looks == [False] * 30
+    # All but the two at first, and the last one.
+    assert len(executor.sent) - 2 == 17
+    assert found.n_working == 2
+
+
+def test_helpers_start_earlier_if_a_run_will_be_long(data, forest, two_processors, monkeypatch):
+    monkeypatch.setattr(helpers.Helpers, "_send", lambda self, requests: helpers.Future())
+    found, game, [request] = helpers.Helpers(), _game(forest, data), _asked(1)
+    found._leave(game)
+    found.expect(3.0)
+    found._look(game, request, 1.0)
+    assert not found._loading
+    found.expect(30.0)
+    found._look(game, request, 0.2)
+    assert not found._loading
+    found._look(game, request, 1.0)
+    assert len(found._loading) == 1
+    # Another game begins anew.
+    found._leave(_game(forest, data))
+    found._look(game, request, 1.0)
+    assert not found._loading
+
+
 def test_a_helper_that_fails_ends_the_help(data, forest, long_runs, monkeypatch):
-    executor = Executor()
+    executor = Executor(n_loading=1)
     submit = executor.submit
 
     def fails_later(work, token, payload, requests):
         future = submit(work, token, payload, requests)
-        if requests:
+        if payload is None:
             executor.open.pop()
             future.set_exception(OSError("gone"))
         return future
 
     executor.submit = fails_later
-    found, _, _ = _share(executor, monkeypatch, _game(forest, data), 12, n_idle=1)
+    found, _, _ = _share(executor, monkeypatch, _game(forest, data), 12)
     assert found.n_working == 0
     assert found._is_refused
     # Both requests that were under way.
@@ -413,7 +451,7 @@ def test_helpers_that_cannot_load_the_game_are_not_asked(
 
     executor.submit = fails
     found, _, _ = _share(executor, monkeypatch, _game(forest, data), 8)
-    assert executor.sent == [0, 0]
+    assert executor.sent == [1, 1]
     assert found._is_refused
     assert found.n_working == 0
 

@@ -317,9 +317,9 @@ def test_the_first_level_is_computed_beside_the_workers_and_changes_no_bit(data,
     threads = []
     prepare = Control.prepare
 
-    def watched(self, is_over):
+    def watched(self, *aim):
         threads.append((threading.current_thread().name, np.geterr()["over"]))
-        prepare(self, is_over)
+        prepare(self, *aim)
 
     with pytest.MonkeyPatch.context() as patch, np.errstate(over="raise"):
         patch.setattr(Control, "prepare", watched)
@@ -335,7 +335,7 @@ def test_what_fails_beside_the_workers_is_left_to_the_main_thread(data, models):
     X, y = data
     game = LossGame(models["forest"], Gaussian().fit(X), X, y, random_state=0)
 
-    def fails_there(self, is_over):
+    def fails_there(self, *aim):
         raise ValueError("only there")
 
     options = {"stopping": NOrderings(16), "exact": "never", "random_state": 0}

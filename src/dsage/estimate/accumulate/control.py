@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +14,6 @@ from dsage.estimate.walk import separated_steps
 from dsage.games.base import Floats, Game, Mask, Orders, by_feature, prefixes
 from dsage.graphs.separation import Oracle
 from dsage.orderings import Orderings
-
-Positions = npt.NDArray[np.intp]
 
 FIRST_UNIT = 1 << 41
 """The first batch of this term; the other terms use batches with smaller numbers."""
@@ -33,8 +31,6 @@ _STATE = ("counts", "means", "spreads", "slopes", "is_by_position")
 # Highest cost of all orderings, in orderings of the cheapest game, per unit of the main term
 # (plus four units).
 _MOST_TIMES = 1024
-# Pieces that are computed ahead, as a multiple of the pieces of the last refinement.
-_AHEAD = 1.25
 # What means over positions cost, as a multiple of surpluses; and the least number of units from
 # which their variances are compared.
 _POSITION_COST, _PILOT_UNITS = 5.0, 8
@@ -88,6 +84,15 @@ def draw_units(
     values = walk(np.concatenate([orderings.batch(number) for number in numbers]))
     means: Floats = values.reshape(n_units, -1, *values.shape[1:]).mean(axis=1)
     return means
+
+
+class _Aim(NamedTuple):
+    """How precise the first level is to be made; see :meth:`Control.refine`."""
+
+    bound: float
+    n_main_units: int
+    rate: float
+    wanted: Mask | None
 
 
 class Control:
@@ -149,10 +154,8 @@ class Control:
         self._slopes: Floats = np.zeros(n_levels)
         # Whether `position_means` are used.
         self._is_by_position = np.zeros(1, dtype=np.bool_)
-        # Units that were computed ahead, by game and number; the game that was refined last, and
-        # in how many pieces.
+        # Units that were computed ahead, by game and number.
         self._ready: dict[tuple[int, int], Floats] = {}
-        self._last_level, self._n_pieces = 0, 0
 
     def state(self) -> Arrays:
         """Return the accumulated sums, by name."""
@@ -168,11 +171,6 @@ class Control:
     def n_orderings(self) -> int:
         """Number of orderings so far, of all games."""
         return int(self._counts.sum()) * self._orderings.batch_size
-
-    @property
-    def _cost(self) -> float:
-        """The cost of the orderings so far."""
-        return float(self._counts @ self._costs_now) * self._orderings.batch_size
 
     @property
     def _costs_now(self) -> Floats:
@@ -228,29 +226,27 @@ class Control:
         second of the main term takes more. With `wanted`, (n_columns,), the sums are over these
         columns. Return False if the time `is_over` before that.
         """
-        at = slice(None) if wanted is None else np.flatnonzero(wanted)
         if self.is_exact or bound == np.inf:
             return True
         # Without any unit the first level has no mean.
         if not self._counts.any():
             self._begin()
-        self._n_pieces = 0
-        most = _MOST_TIMES * (n_main_units + 4) * self._costs.min()
-        while self._cost < most and not self._is_within(bound, at):
+        aim = _Aim(bound, n_main_units, rate, wanted)
+        while (level := self._next_level(self._counts, aim)) is not None:
             if is_over():
                 return False
-            # Where a unit lowers the variance most for its cost.
-            variances = self._variances[:, at].sum(axis=1)
-            gains = self._factors**2 * variances / self._counts / self._costs_now
-            seconds = SECONDS_A_COST * self._orderings.batch_size
-            n_trusted = min(2 * self._n_trusted, _TRUSTED)
-            if self._counts.min() >= n_trusted and gains.max() <= rate * seconds:
-                break
-            self._add(int(np.argmax(gains)))
+            self._add(level)
         return True
 
-    def prepare(self, is_over: Callable[[], bool]) -> None:
-        """Compute the exact mean, or the units that the next refinement will probably add.
+    def prepare(
+        self,
+        is_over: Callable[[], bool],
+        bound: float = np.inf,
+        n_main_units: int = 0,
+        rate: float = 0.0,
+        wanted: Mask | None = None,
+    ) -> None:
+        """Compute the exact mean, or the units that a refinement to `bound` will probably add.
 
         Units until the time is over. Nothing is added: the estimates are those without it. It may
         run in a thread, while nothing else uses the first level.
@@ -258,18 +254,35 @@ class Control:
         if self.is_exact:
             _ = self.mean
             return
-        level = self._last_level
-        n_wanted = round(_AHEAD * self._n_pieces)
-        first = int(self._counts[level])
-        for number in range(first, first + n_wanted * self.at_once, self.at_once):
-            if is_over():
-                return
+        if bound == np.inf or not self._counts.any():
+            return
+        aim = _Aim(bound, n_main_units, rate, wanted)
+        counts = self._counts.copy()
+        while (level := self._next_level(counts, aim)) is not None and not is_over():
+            number = int(counts[level])
             if (level, number) not in self._ready:
                 self._ready[level, number] = self._units(level, number)
+            counts[level] += self.at_once
 
-    def _is_within(self, bound: float, at: slice | Positions) -> bool:
-        """Return whether variances sum to at most `bound`, and can be trusted."""
-        return bool(self._counts.min() >= self._n_trusted and self.variance[at].sum() <= bound)
+    def _next_level(self, counts: npt.NDArray[np.intp], aim: _Aim) -> int | None:
+        """Return the game of which units lower the variance most for their cost; None if enough.
+
+        `counts` are the numbers of units, of which the last ones may be still to come.
+        """
+        costs, factors = self._costs_now, self._factors**2
+        most = _MOST_TIMES * (aim.n_main_units + 4) * self._costs.min()
+        if float(counts @ costs) * self._orderings.batch_size >= most:
+            return None
+        at = slice(None) if aim.wanted is None else np.flatnonzero(aim.wanted)
+        variances = self._spreads[:, at].sum(axis=1) / (self._counts - 1) / counts
+        if counts.min() >= self._n_trusted and float(factors @ variances) <= aim.bound:
+            return None
+        gains = factors * variances / counts / costs
+        seconds = SECONDS_A_COST * self._orderings.batch_size
+        n_trusted = min(2 * self._n_trusted, _TRUSTED)
+        if counts.min() >= n_trusted and gains.max() <= aim.rate * seconds:
+            return None
+        return int(np.argmax(gains))
 
     def _begin(self) -> None:
         """Estimate the slopes, from orderings that are not used for the means."""
@@ -306,8 +319,6 @@ class Control:
         units = self._ready.pop((level, done), None)
         if units is None:
             units = self._units(level, done)
-        self._last_level = level
-        self._n_pieces += 1
         mean, total = units.mean(axis=0), done + len(units)
         shift = mean - self._means[level]
         self._spreads[level] += ((units - mean) ** 2).sum(axis=0)

@@ -14,6 +14,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import suppress
 from pathlib import Path
 from threading import current_thread, main_thread
 from time import perf_counter
@@ -30,6 +31,8 @@ from dsage.games.base import Floats, Game, Request, ask
 # Seconds of evaluations from which a run is long: starting a process takes about half of that,
 # and a run that has taken so long usually takes as long again.
 _SECONDS_ALONE = 4.0
+# The same if so many more are expected.
+_SECONDS_TO_SEE, _LONG = 0.5, 8.0
 # Seconds for which idle helpers wait for the next run.
 _SECONDS_IDLE = 60
 # Bytes of a game up to which copies are made.
@@ -55,6 +58,7 @@ _ONE = dict.fromkeys(
 _INTERPRETERS = "python", "pypy"
 
 OnPiece = Callable[[int, int], None]
+Meanwhile = Callable[[Callable[[], bool]], None]
 
 logger = logging.getLogger("dsage")
 
@@ -86,8 +90,23 @@ class Helpers:
         """The helpers that work on the run now."""
         return self._n_helpers if self._is_working else 0
 
-    def answers(self, game: Game, requests: Sequence[Request], on_piece: OnPiece | None) -> Done:
-        """Return the answers of a game to requests."""
+    def expect(self, seconds_left: float) -> None:
+        """Note how long the run will probably continue."""
+        if seconds_left >= _LONG and self._look_from == _SECONDS_ALONE:
+            self._look_from = _SECONDS_TO_SEE
+
+    def answers(
+        self,
+        game: Game,
+        requests: Sequence[Request],
+        on_piece: OnPiece | None = None,
+        meanwhile: Meanwhile | None = None,
+    ) -> Done:
+        """Return the answers of a game to requests.
+
+        Once helpers work, `meanwhile` is called with a function that returns whether there is
+        nothing left for them to do.
+        """
         start = perf_counter()
         found: dict[int, Floats] = {}
         left = deque(range(len(requests)))
@@ -100,10 +119,11 @@ class Helpers:
                     on_piece(len(found), len(requests))
                 at = left.popleft()
                 found[at] = ask(game, requests[at])
-                self._look(game, perf_counter() - start)
+                self._look(game, requests[at], perf_counter() - start)
         if left:
             with steady_digits(1):
-                warned = self._share(game, requests, left, found, on_piece)
+                shared = _Shared(self, requests, left, found, on_piece)
+                warned = shared.run(game, meanwhile)
         seconds = perf_counter() - start
         self._seconds += seconds
         return Done([found[at] for at in range(len(requests))], seconds, warned)
@@ -116,12 +136,16 @@ class Helpers:
         self._recently = Recently()
         self._is_refused = not _is_allowed(game)
 
-    def _look(self, game: Game, seconds: float) -> None:
-        """Start helpers once the run is long, and let them work once one of them has the game."""
+    def _look(self, game: Game, request: Request, seconds: float) -> None:
+        """Start helpers once the run is long, and let them work once one of them is ready.
+
+        A request that was answered here makes them ready: what a game finds at its first one is
+        found before anything depends on them.
+        """
         if self._is_refused or self._seconds + seconds < self._look_from:
             return
         if not self._loading:
-            self._start(game)
+            self._start(game, request)
             if not self._loading:
                 # Processors that are busy now may be idle later.
                 self._look_from = 2 * (self._seconds + seconds)
@@ -130,11 +154,14 @@ class Helpers:
         done = [each for each in self._loading if each.done()]
         if done:
             is_well = all(each.exception() is None for each in done)
-            is_well = is_well and all(isinstance(each.result(), Done) for each in done)
-            self._is_working, self._is_refused = is_well, not is_well
+            self.keep(is_well=is_well and all(isinstance(each.result(), Done) for each in done))
 
-    def _start(self, game: Game) -> None:
-        """Send the game to helpers, without waiting for them."""
+    def keep(self, *, is_well: bool) -> None:
+        """Let the helpers work, or do without them from now on."""
+        self._is_working, self._is_refused = is_well, not is_well
+
+    def _start(self, game: Game, request: Request) -> None:
+        """Send the game and a request to helpers, without waiting for them."""
         if count_idle(0, self._recently) == 0:
             return
         try:
@@ -142,7 +169,7 @@ class Helpers:
             self._n_helpers = count_idle(self._payload.nbytes, self._recently)
             if self._n_helpers:
                 self._executor = _executors.get(self._n_helpers)
-                self._loading = [self._send(()) for _ in range(self._n_helpers)]
+                self._loading = [self._send([request]) for _ in range(self._n_helpers)]
                 text = "starting helper processes: %d (n_jobs=1 prevents it)"
                 logger.info(text, self._n_helpers)
         except Exception as error:
@@ -156,72 +183,83 @@ class Helpers:
         sent: Future[Any] = self._executor.submit(work, self._token, payload, requests)
         return sent
 
-    def _share(
-        self,
-        game: Game,
-        requests: Sequence[Request],
-        left: deque[int],
-        found: dict[int, Floats],
-        on_piece: OnPiece | None,
-    ) -> list[Any]:
-        """Answer the remaining requests together with the helpers; return their warnings."""
-        sent: dict[Future[Any], int] = {}
-        try:
-            return self._share_with(game, requests, left, found, on_piece, sent)
-        except BaseException:
-            # After an interrupt, tasks that have not started are cancelled.
-            for future in sent:
-                future.cancel()
-            raise
-
-    def _share_with(
-        self,
-        game: Game,
-        requests: Sequence[Request],
-        left: deque[int],
-        found: dict[int, Floats],
-        on_piece: OnPiece | None,
-        sent: dict[Future[Any], int],
-    ) -> list[Any]:
-        warned: list[Any] = []
-        has_game = True
-        while left or sent:
-            if on_piece is not None:
-                on_piece(len(found), len(requests))
-            # The last requests are better answered here than waited for.
-            while self._is_working and len(left) > 1 and len(sent) < _AT_ONCE * self._n_helpers:
-                at = left.popleft()
-                future = self._try_to_send(requests[at], has_game=has_game)
-                if future is None:
-                    left.appendleft(at)
-                    break
-                sent[future], has_game = at, True
-            if left:
-                at = left.popleft()
-                found[at] = ask(game, requests[at])
-            else:
-                wait(sent, return_when=FIRST_COMPLETED)
-            for future in [each for each in sent if each.done()]:
-                at = sent.pop(future)
-                done = None if future.exception() is not None else future.result()
-                if isinstance(done, Done):
-                    found[at] = done.answers[0]
-                    warned += done.warned
-                    continue
-                # A new helper needs the game. An error is best raised here; if it does not occur
-                # here, or a helper died, this process continues alone.
-                self._is_working, has_game = done is None and future.exception() is None, False
-                self._is_refused = not self._is_working
-                left.append(at)
-        return warned
-
-    def _try_to_send(self, request: Request, *, has_game: bool) -> Future[Any] | None:
+    def try_to_send(self, request: Request, *, has_game: bool) -> Future[Any] | None:
+        """Send a request to the helpers; return None if there are none any more."""
         try:
             return self._send([request], has_game=has_game)
         except RuntimeError:
             # The executor is broken, or was shut down.
-            self._is_working, self._is_refused = False, True
+            self.keep(is_well=False)
             return None
+
+
+class _Shared:
+    """Requests that this process and helpers answer together."""
+
+    def __init__(
+        self,
+        helpers: Helpers,
+        requests: Sequence[Request],
+        left: deque[int],
+        found: dict[int, Floats],
+        on_piece: OnPiece | None,
+    ) -> None:
+        self._helpers = helpers
+        self._requests, self._left, self._found = requests, left, found
+        self._on_piece = on_piece
+        self._sent: dict[Future[Any], int] = {}
+        self._warned: list[Any] = []
+        self._has_game = True
+
+    def run(self, game: Game, meanwhile: Meanwhile | None) -> list[Any]:
+        """Answer all requests; return the warnings of the helpers."""
+        try:
+            if meanwhile is not None:
+                # What goes wrong in it is raised where its results are needed.
+                with suppress(Exception):
+                    meanwhile(self._is_done)
+            while not self._is_done():
+                if self._left:
+                    at = self._left.popleft()
+                    self._found[at] = ask(game, self._requests[at])
+                else:
+                    wait(self._sent, return_when=FIRST_COMPLETED)
+        except BaseException:
+            # After an interrupt, tasks that have not started are cancelled.
+            for future in self._sent:
+                future.cancel()
+            raise
+        return self._warned
+
+    def _is_done(self) -> bool:
+        """Give the helpers something to do; return whether nothing is left."""
+        self._collect()
+        if self._on_piece is not None:
+            self._on_piece(len(self._found), len(self._requests))
+        # The last requests are better answered here than waited for.
+        while len(self._left) > 1 and len(self._sent) < _AT_ONCE * self._helpers.n_working:
+            at = self._left.popleft()
+            future = self._helpers.try_to_send(self._requests[at], has_game=self._has_game)
+            if future is None:
+                self._left.appendleft(at)
+                break
+            self._sent[future], self._has_game = at, True
+        return not (self._left or self._sent)
+
+    def _collect(self) -> None:
+        """Take the answers that have arrived."""
+        for future in [each for each in self._sent if each.done()]:
+            at = self._sent.pop(future)
+            done = None if future.exception() is not None else future.result()
+            if isinstance(done, Done):
+                self._found[at] = done.answers[0]
+                self._warned += done.warned
+                continue
+            # A new helper needs the game. An error is best raised here; if it does not occur
+            # here, or a helper died, this process continues alone.
+            self._has_game = False
+            self._helpers.keep(is_well=done is None and future.exception() is None)
+            self._left.append(at)
 
 
 class _Executors:

@@ -22,7 +22,7 @@ from joblib.parallel import get_active_backend
 from dsage._check import DsageWarning, Setting, Text, refusal, warn
 from dsage.data.pools import single_blas
 from dsage.estimate.parallel.cluster import Cluster, is_cluster
-from dsage.estimate.parallel.helpers import Helpers
+from dsage.estimate.parallel.helpers import Helpers, Meanwhile
 from dsage.estimate.parallel.work import Done, Payload, pack, work, work_here
 from dsage.games.base import Floats, Game, Request, count_pairs
 
@@ -30,9 +30,6 @@ from dsage.games.base import Floats, Game, Request, count_pairs
 _SECONDS_A_TASK = 1.0
 # With less work than that: tasks per job, and the minimum seconds of each.
 _TASKS_A_JOB, _SHORTEST_TASK = 8, 0.05
-
-
-Meanwhile = Callable[[Callable[[], bool]], None]
 
 
 @contextmanager
@@ -73,8 +70,9 @@ Helpers` in long runs. The backend is also joblib's, such as
     ``joblib.parallel_config(backend="dask")`` for a cluster.
 
     `on_piece` is called between requests that are answered one after the other in this process,
-    with the number of those that are done, and of all. `meanwhile` is called in a thread while
-    other processes answer, with a function that returns whether they have done so.
+    with the number of those that are done, and of all. `meanwhile` is called while other processes
+    answer, in a thread unless they are helpers, with a function that returns whether they have done
+    so.
     """
 
     def __init__(self, n_jobs: int | None = None) -> None:
@@ -95,6 +93,11 @@ Helpers` in long runs. The backend is also joblib's, such as
         """The number of processes that currently help automatically, without `n_jobs`."""
         return self._helpers.n_working
 
+    def expect(self, seconds_left: float | None) -> None:
+        """Note how long the run will probably continue; None if that is unknown."""
+        if seconds_left is not None:
+            self._helpers.expect(seconds_left)
+
     def __call__(self, game: Game, requests: Sequence[Request]) -> list[Floats]:
         """Return the answers of the game to requests."""
         backend, _ = get_active_backend()
@@ -102,7 +105,7 @@ Helpers` in long runs. The backend is also joblib's, such as
         if self._cluster is None:
             n_jobs = joblib.effective_n_jobs(self.n_jobs)
             if n_jobs == 1 and self.n_jobs is None:
-                done_here = self._helpers.answers(game, requests, self.on_piece)
+                done_here = self._helpers.answers(game, requests, self.on_piece, self.meanwhile)
                 self._warn([done_here])
                 return done_here.answers
             if n_jobs == 1:

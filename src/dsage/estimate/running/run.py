@@ -227,6 +227,7 @@ def _report(
 ) -> None:
     """Report the state of a run to listeners."""
     outlook = look_ahead(rule, current, estimation.most_pieces)
+    estimation.plan.jobs.expect(outlook.seconds_left)
     outlook = outlook._replace(n_helpers=estimation.plan.jobs.n_helpers)
     for listener in listeners:
         listener(outlook)

@@ -30,10 +30,10 @@ _SHARE, _MOST_OTHERS = 0.25, 2
 _SECONDS = 1.0
 # Pairs of a coalition and a row if the run needs no draws, so that its evaluations are free.
 _LEAST_FREE = 4096
-# Minimum and target number of units, and their rows, which share the orderings of a unit: many
-# units of few rows are better than the reverse, but calls cost time. Rows differ more than
-# orderings: once all were visited, and some twice, differences between rows cause no error.
-_FEWEST_UNITS, _UNITS = 16, 32
+# The number of units, and their rows, which share the orderings of a unit: more units of fewer rows
+# have smaller errors by a tenth, but take half as long again, as calls cost time. Rows differ more
+# than orderings: once all were visited, and some twice, differences between rows cause no error.
+_UNITS = 16
 _MOST_ROWS = 64
 _ROWS_A_CALL = 16  # to estimate times
 # All orderings are enumerated if that takes at most this many times the pairs of a sample.
@@ -240,7 +240,7 @@ def check_by_others(
         n_all = math.ceil(estimate.n_evaluated / estimate.n_units)
         if n_all <= _FEW_TIMES * n_each:
             plan, n_each = replace(plan, exact="always"), n_all
-    least = _FEWEST_UNITS * n_each
+    least = _UNITS * n_each
     while able and costs_of.n_pairs(able[-1], len(able)) < least:
         able.pop()
     if not able:

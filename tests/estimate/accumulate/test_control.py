@@ -262,6 +262,14 @@ def test_units_that_were_computed_ahead_change_no_bit(game):
     assert not ahead._ready
 
 
+def test_what_is_computed_ahead_takes_bounded_memory(game, monkeypatch):
+    made = nested(game)
+    made.refine(0.0, 8)
+    monkeypatch.setattr("dsage.estimate.accumulate.control._BYTES_AHEAD", 10 * made.at_once * 5 * 8)
+    made.prepare(lambda: False, 0.0, 1 << 30)
+    assert len(made._ready) == 10
+
+
 def test_nothing_is_computed_ahead_that_is_not_needed(game):
     made = nested(game)
     made.refine(0.0, 8)

@@ -125,6 +125,19 @@ def test_controls_of_several_rows_share_their_orderings():
     assert (first.n_orderings, second.n_orderings, coefficients.n_units) == (1024, 1024, 512)
 
 
+def test_beside_other_processes_the_controls_of_rows_compute_their_exact_mean_only():
+    rows = np.array([3, 30])
+    control, exact = row_control("plain", rows), row_control("plain", rows, knows_mean=True)
+    control.refine(1e9, 4)
+    n_units = control.n_orderings
+    for each in (control, exact):
+        each.prepare(lambda: False, 0.0, 1000)
+        # Nothing is kept that is never used.
+        assert not each._ready
+    assert control.n_orderings == n_units
+    assert exact._exact is not None
+
+
 def test_the_cheap_game_lowers_the_errors_and_keeps_the_values():
     game = output_game(n_draws=16)
     options = {"exact": "never", "stopping": as_stopping(n_orderings=80), "random_state": 0}

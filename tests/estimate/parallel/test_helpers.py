@@ -383,18 +383,46 @@ def test_the_first_level_is_computed_while_helpers_answer(data, forest, long_run
     executor, looks = Executor(), []
 
     def meanwhile(is_over):
-        # What is asked for keeps the helpers busy, until the last request is left.
-        for _ in range(30):
-            looks.append(is_over())
+        # To ask keeps the helpers busy, until only the last request is left.
+        while not looks or not looks[-1]:
             executor.finish()
+            looks.append(is_over())
         raise ValueError("raised again where it is needed")
 
     found, done, _ = _share(executor, monkeypatch, _game(forest, data), 20, meanwhile)
     assert len(done.answers) == 20
-    assert looks == [False] * 30
-    # All but the two at first, and the last one.
+    # All but the two at first, and the last one; four at a time, before anything else is done.
     assert len(executor.sent) - 2 == 17
+    assert looks == [False] * 4 + [True]
     assert found.n_working == 2
+
+
+def test_nothing_else_is_done_if_the_helpers_have_nothing(data, forest, long_runs, monkeypatch):
+    asked = []
+    _share(Executor(), monkeypatch, _game(forest, data), 3, asked.append)
+    assert not asked
+    _share(Executor(), monkeypatch, _game(forest, data), 4, asked.append)
+    assert len(asked) == 1
+
+
+def test_a_request_that_cannot_be_sent_is_answered_here(data, forest, long_runs, monkeypatch):
+    executor = Executor()
+    submit = executor.submit
+
+    def fails_later(work, token, payload, requests):
+        if len(executor.sent) == 6:
+            raise BlockingIOError(11, "no process can be started")
+        return submit(work, token, payload, requests)
+
+    def meanwhile(is_over):
+        while not is_over():
+            executor.finish()
+
+    executor.submit = fails_later
+    found, done, _ = _share(executor, monkeypatch, _game(forest, data), 20, meanwhile)
+    assert len(done.answers) == 20
+    assert found._is_refused
+    assert found.n_working == 0
 
 
 def test_helpers_start_earlier_if_a_run_will_be_long(data, forest, two_processors, monkeypatch):

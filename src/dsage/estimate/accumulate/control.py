@@ -28,6 +28,8 @@ MOST_COALITIONS = 1 << 16
 # Offsets of batch numbers: from one game to the next, and for the batches that estimate slopes.
 _APART, _PILOT = 1 << 36, (1 << 41) + (1 << 40)
 _STATE = ("counts", "means", "spreads", "slopes", "is_by_position")
+# Memory for units that are computed ahead.
+_BYTES_AHEAD = 1 << 26
 # Highest cost of all orderings, in orderings of the cheapest game, per unit of the main term
 # (plus four units).
 _MOST_TIMES = 1024
@@ -258,9 +260,12 @@ class Control:
             return
         aim = _Aim(bound, n_main_units, rate, wanted)
         counts = self._counts.copy()
+        n_most = _BYTES_AHEAD // (8 * self.at_once * self._means.shape[1])
         while (level := self._next_level(counts, aim)) is not None and not is_over():
             number = int(counts[level])
             if (level, number) not in self._ready:
+                if len(self._ready) >= n_most:
+                    return
                 self._ready[level, number] = self._units(level, number)
             counts[level] += self.at_once
 

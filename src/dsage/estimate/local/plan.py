@@ -152,6 +152,11 @@ class RowControl(Control):
         while self._coefficients.n_units < self._counts[0]:
             self._coefficients.add(self.at_once)
 
+    def prepare(self, *aim: object) -> None:  # noqa: ARG002
+        """Compute the exact mean, if there is one. Nothing else: chunks share what is drawn."""
+        if self.is_exact:
+            _ = self.mean
+
     def _add(self, level: int) -> None:
         if self._counts[level] == self._coefficients.n_units:
             self._coefficients.add(self.at_once)

@@ -104,8 +104,8 @@ class Helpers:
     ) -> Done:
         """Return the answers of a game to requests.
 
-        Once helpers work, `meanwhile` is called with a function that returns whether there is
-        nothing left for them to do.
+        While helpers work, `meanwhile` is called with a function that gives them more to do, and
+        returns whether they have nothing left.
         """
         start = perf_counter()
         found: dict[int, Floats] = {}
@@ -184,11 +184,12 @@ class Helpers:
         return sent
 
     def try_to_send(self, request: Request, *, has_game: bool) -> Future[Any] | None:
-        """Send a request to the helpers; return None if there are none any more."""
+        """Send a request to the helpers; return None if that is not possible any more."""
         try:
             return self._send([request], has_game=has_game)
-        except RuntimeError:
-            # The executor is broken, or was shut down.
+        except Exception as error:
+            # The executor is broken, was shut down, or cannot start a process again.
+            logger.info("no helper processes any more: %r", error)
             self.keep(is_well=False)
             return None
 
@@ -214,10 +215,10 @@ class _Shared:
     def run(self, game: Game, meanwhile: Meanwhile | None) -> list[Any]:
         """Answer all requests; return the warnings of the helpers."""
         try:
-            if meanwhile is not None:
+            if meanwhile is not None and not self._is_idle():
                 # What goes wrong in it is raised where its results are needed.
                 with suppress(Exception):
-                    meanwhile(self._is_done)
+                    meanwhile(self._is_idle)
             while not self._is_done():
                 if self._left:
                     at = self._left.popleft()
@@ -231,19 +232,23 @@ class _Shared:
             raise
         return self._warned
 
+    def _is_idle(self) -> bool:
+        """Give the helpers something to do; return whether they have nothing."""
+        return self._is_done() or not self._sent
+
     def _is_done(self) -> bool:
-        """Give the helpers something to do; return whether nothing is left."""
+        """Take answers, and give the helpers something to do; return whether nothing is left."""
         self._collect()
         if self._on_piece is not None:
             self._on_piece(len(self._found), len(self._requests))
         # The last requests are better answered here than waited for.
         while len(self._left) > 1 and len(self._sent) < _AT_ONCE * self._helpers.n_working:
-            at = self._left.popleft()
+            at = self._left[0]
             future = self._helpers.try_to_send(self._requests[at], has_game=self._has_game)
             if future is None:
-                self._left.appendleft(at)
                 break
             self._sent[future], self._has_game = at, True
+            self._left.popleft()
         return not (self._left or self._sent)
 
     def _collect(self) -> None:
@@ -258,7 +263,8 @@ class _Shared:
             # A new helper needs the game. An error is best raised here; if it does not occur
             # here, or a helper died, this process continues alone.
             self._has_game = False
-            self._helpers.keep(is_well=done is None and future.exception() is None)
+            if self._helpers.n_working:
+                self._helpers.keep(is_well=done is None and future.exception() is None)
             self._left.append(at)
 
 

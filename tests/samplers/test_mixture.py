@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import kstest
 from sklearn.base import clone
 
+from dsage.data import pools
 from dsage.samplers.gaussian import Gaussian
 from dsage.samplers.mixture import GaussianMixture
 
@@ -99,6 +100,20 @@ def test_a_fit_that_does_not_converge_is_told(monkeypatch):
     )
     with pytest.warns(UserWarning, match="3 components did not converge in 1 steps"):
         GaussianMixture(n_components=3).fit(two_modes())
+
+
+def test_blas_is_limited_with_other_threads_while_scikit_learn_fits(monkeypatch):
+    """k-means lifts its own limit to what it found, which may be that of another thread."""
+    fit, held = sklearn.mixture.GaussianMixture.fit, []
+
+    def watched(self, X, y=None):
+        held.append(pools._pools._n_inside)
+        return fit(self, X, y)
+
+    monkeypatch.setattr(sklearn.mixture.GaussianMixture, "fit", watched)
+    GaussianMixture(n_components=2).fit(np.random.default_rng(0).normal(size=(60, 2)))
+    assert held == [1]
+    assert pools._pools._n_inside == 0
 
 
 def test_one_component_is_the_gaussian_sampler():

@@ -266,11 +266,13 @@ def _estimate(
     keep_losses: bool,
 ) -> Explanation:
     """Estimate the values and the error of the sampler; return them with the record of the run."""
-    graph, fitted, for_game, for_plan = learned.graph, learned.sampler, settings.game, settings.plan
+    graph, fitted, for_plan = learned.graph, learned.sampler, settings.plan
     with clock(Phase.ESTIMATE):
-        of_game = {"loss": resolved.loss, **vars(for_game)}
-        make_game = GameMaker(resolved.model, inputs, of_game, settings.groups)
-        game = make_game(fitted.sampler)
+        of_game = {"loss": resolved.loss, **vars(settings.game)}
+        make_plain = GameMaker(resolved.model, inputs, of_game, settings.groups)
+        make_game, game, for_game = make_plain.with_enough_draws(
+            fitted.sampler, settings.game, may_add=settings.may_add_draws
+        )
         oracle, graph_info = use_graph(make_game.oracle(graph.oracle), graph, for_plan)
         estimate = run(
             game,
@@ -289,13 +291,14 @@ def _estimate(
             fitted,
             estimate,
             game,
-            make_game,
+            make_plain,
             inputs,
             oracle=oracle,
-            n_draws=for_game.n_replicates * for_game.n_draws_each,
+            n_draws=settings.game.all_draws,
             options=for_plan,
             seed=settings.seed,
             is_wanted=settings.sampler_check,
+            n_draws_of_run=for_game.all_draws,
         )
         ranges = None
         if isinstance(graph, CausesFound):

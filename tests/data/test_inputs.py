@@ -99,3 +99,13 @@ def test_wrong_kinds_and_groups_are_not_blamed_on_the_rows():
         with pytest.raises(ValueError, match="got 'z'") as caught:
             checked(**options)
         assert not getattr(caught.value, "__notes__", [])
+
+
+def test_booleans_among_objects_are_booleans():
+    """Such as a column of objects from which missing values were dropped."""
+    X = pd.DataFrame({"a": np.arange(4.0), "b": [1.0, 0.0, 2.0, 1.0]})
+    y = pd.Series([True, False, None, True, False], dtype=object).dropna().reset_index(drop=True)
+    found = check_inputs(X, y, X, y)
+    assert found.y_train.dtype == found.y_test.dtype == np.bool_
+    mixed = pd.Series([True, "no", False, True], dtype=object)
+    assert check_inputs(X, mixed, X, mixed).y_train.dtype == object

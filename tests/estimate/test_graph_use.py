@@ -6,9 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression
+from sklearn.tree import DecisionTreeRegressor
 
 import dsage
 from dsage import Graph
+from dsage._check import GraphWarning
 from dsage._random import Streams
 from dsage.estimate.graph_use import measure_use
 from dsage.estimate.options import PlanOptions
@@ -155,3 +157,36 @@ def test_shares_are_those_of_coalitions_one_by_one(graph, kind):
         assert found.share_evaluated == pytest.approx(len(needed) / len(seen))
         most = 1 / 3 if semantics == "boundary" else 0.95
         assert found.pays == (found.share_evaluated <= most)
+
+
+def unrelated():
+    """Rows whose target no feature explains, and a tree that has learned them by heart."""
+    rng = np.random.default_rng(10)
+    X, y = pd.DataFrame(rng.normal(size=(400, 4)), columns=list("abcd")), rng.normal(size=400)
+    return DecisionTreeRegressor(random_state=0).fit(X[:250], y[:250]), X, y
+
+
+def test_a_graph_that_separates_all_features_is_not_used_by_itself():
+    model, X, y = unrelated()
+    rows = X[:250], y[:250], X[250:], y[250:]
+    options = {"sampler": "gaussian", "random_state": 0, "progress": False, "keep_losses": True}
+    found = dsage.explain(model, *rows, sampler_check=False, **options)
+    graph = found.choices.graph
+    assert not graph.is_used
+    assert graph.share_skippable == 1.0
+    assert "all values would be zero by assumption" in graph.why
+    # What the tree has learned by heart does harm, and that is seen.
+    gain = found.row_losses["gain"].mean()
+    assert gain < -0.5
+    assert found.values.sum() == pytest.approx(gain, abs=4 * np.sqrt((found.se**2).sum()))
+
+
+def test_a_given_graph_that_separates_all_features_warns():
+    model, X, y = unrelated()
+    rows = X[:250], y[:250], X[250:], y[250:]
+    options = {"sampler": "gaussian", "random_state": 0, "progress": False}
+    options["sampler_check"] = False
+    empty = Graph([*"abcd", "y"], [])
+    with pytest.warns(GraphWarning, match=r"zero by assumption.*estimand='sage'"):
+        found = dsage.explain(model, *rows, graph=empty, target="y", **options)
+    np.testing.assert_array_equal(found.values, 0.0)

@@ -318,9 +318,9 @@ def test_all_orderings_are_compared_if_the_run_has_averaged_over_them(
     found, estimate, _ = check(case, case[2], n_orderings=300, exact=kind)
     (options,) = seen
     assert options["exact"] == expected
-    # 16 coalitions of 4 features, or an ordering and its reverse; 16 units use what is allowed.
+    # 16 coalitions of 4 features, or an ordering and its reverse; 32 units use what is allowed.
     n_pairs, n_each = int(0.25 * estimate.n_evaluated / 2), 16 if kind == "always" else 2 * 5
-    assert options["rows_per_ordering"] == max(1, min(n_pairs // (16 * n_each), 64))
+    assert options["rows_per_ordering"] == max(1, min(n_pairs // (32 * n_each), 64))
     assert (options["audit"], options["first_level"]) == (False, "none")
     assert found.n_evaluated <= n_pairs
 

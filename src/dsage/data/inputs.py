@@ -191,8 +191,12 @@ def _check_target(name: str, y: Any, rows: str, X: Any, n_rows: int) -> Array:  
         condition = f"of {n_rows} rows, as {rows} is"
         raise refusal(name, condition, len(found), "Pass one target per row")
     _check_order(name, y, rows, X)
-    are_objects = found.dtype.kind == "O" and are_numbers(found)
-    return found.astype(np.float64) if are_objects else found
+    if found.dtype.kind != "O":
+        return found
+    # Such as a column from which missing values were dropped.
+    if pd.api.types.infer_dtype(found, skipna=False) == "boolean":
+        return found.astype(np.bool_)
+    return found.astype(np.float64) if are_numbers(found) else found
 
 
 def _check_order(name: str, y: Any, rows: str, X: Any) -> None:  # noqa: ANN401

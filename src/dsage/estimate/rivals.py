@@ -39,6 +39,7 @@ def check_sampler_of_run(
     options: PlanOptions,
     seed: int,
     is_wanted: bool,
+    n_draws_of_run: int | None = None,
 ) -> SamplerCheck:
     """Estimate how much the values of a run would change with another sampler, and warn of it.
 
@@ -70,6 +71,7 @@ def check_sampler_of_run(
             sampler=check_sampler(found.sampler),
             oracle=oracle,
             n_draws=n_draws,
+            n_draws_of_run=n_draws_of_run,
             options=options,
             seed=int(streams("sampler-check").integers(2**31)),
         )

@@ -30,10 +30,10 @@ _SHARE, _MOST_OTHERS = 0.25, 2
 _SECONDS = 1.0
 # Pairs of a coalition and a row if the run needs no draws, so that its evaluations are free.
 _LEAST_FREE = 4096
-# The number of units, and their rows, which share the orderings of a unit: more units of fewer rows
-# have smaller errors by a tenth, but take half as long again, as calls cost time. Rows differ more
-# than orderings: once all were visited, and some twice, differences between rows cause no error.
-_UNITS = 16
+# Minimum and target number of units, and their rows, which share the orderings of a unit: many
+# units of few rows are better than the reverse, but calls cost time. Rows differ more than
+# orderings: once all were visited, and some twice, differences between rows cause no error.
+_FEWEST_UNITS, _UNITS = 16, 32
 _MOST_ROWS = 64
 _ROWS_A_CALL = 16  # to estimate times
 # All orderings are enumerated if that takes at most this many times the pairs of a sample.
@@ -190,6 +190,7 @@ def check_by_others(
     n_draws: int,
     options: PlanOptions,
     seed: int,
+    n_draws_of_run: int | None = None,
 ) -> SamplerCheck:
     """Estimate how much the values of a run would change with other samplers.
 
@@ -218,6 +219,8 @@ def check_by_others(
         The options of the run.
     seed : int
         Seed of the orderings and of the rows.
+    n_draws_of_run : int, optional
+        Draws in the run, if it needs more: a bias from few is nearly the same with both samplers.
     """
     names = estimate.feature_names
     if estimate.interrupted:
@@ -225,7 +228,14 @@ def check_by_others(
     if estimate.reason is not None and estimate.reason.kind is StopKind.TIME:
         return SamplerCheck.none(names, "the time was up: allow more seconds, or set a tolerance")
     parts = [each.feature_names for each in game.parts]
-    costs_of = _Costs(estimate, sampler, n_draws, len(parts[0]), is_drawn=game.is_drawn)
+    costs_of = _Costs(
+        estimate,
+        sampler,
+        n_draws,
+        len(parts[0]),
+        is_drawn=game.is_drawn,
+        times=(n_draws_of_run or n_draws) / n_draws,
+    )
     able = [each for each in others if costs_of.can_fit(each)][:_MOST_OTHERS]
     if not able:
         reason = "no other sampler scores as well"
@@ -240,7 +250,7 @@ def check_by_others(
         n_all = math.ceil(estimate.n_evaluated / estimate.n_units)
         if n_all <= _FEW_TIMES * n_each:
             plan, n_each = replace(plan, exact="always"), n_all
-    least = _UNITS * n_each
+    least = _FEWEST_UNITS * n_each
     while able and costs_of.n_pairs(able[-1], len(able)) < least:
         able.pop()
     if not able:
@@ -290,16 +300,26 @@ def _plan_options(options: PlanOptions, seed: int) -> PlanOptions:
 
 
 class _Costs:
-    """The cost of evaluations, from their counts, and the budget of the check."""
+    """The cost of evaluations, from their counts, and the budget of the check.
+
+    An evaluation of the run has `times` as many draws.
+    """
 
     def __init__(
-        self, estimate: Estimate, sampler: Sampler, n_draws: int, n_features: int, *, is_drawn: bool
+        self,
+        estimate: Estimate,
+        sampler: Sampler,
+        n_draws: int,
+        n_features: int,
+        *,
+        is_drawn: bool,
+        times: float = 1.0,
     ) -> None:
         self._n_draws, self._n_features, self._is_drawn = n_draws, n_features, is_drawn
         self._n_players = len(estimate.feature_names)
         free = 1e-6 * min(_FREE * n_features, _MOST_FREE)
         self._own = self._pair(sampler) if is_drawn else free
-        self._n_left = _SHARE * estimate.n_evaluated
+        self._n_left = _SHARE * times * estimate.n_evaluated
         self._left = max(self._n_left * self._own, _SECONDS if is_drawn else 0.0)
 
     def _pair(self, sampler: Sampler) -> float:

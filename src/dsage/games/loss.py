@@ -18,6 +18,7 @@ from dsage.games.apart import Apart, SumOfOutputs
 from dsage.games.base import Floats, Game, Mask, Rows, mean_within
 from dsage.games.device_loss import MOST_SPREAD, DeviceLoss
 from dsage.games.draw_bias import DrawBias
+from dsage.games.draw_need import DrawNeed, find_need, pilot_of
 from dsage.games.expected import N_MEAN
 from dsage.games.first_level import LinkedLoss, find_first_levels
 from dsage.games.linear_causal import LinearCausal
@@ -28,7 +29,6 @@ from dsage.models.calling import some_rows
 from dsage.models.losses import Loss, LossReason, as_loss, decide_loss
 from dsage.models.model import Model, as_model
 from dsage.samplers.base import Sampler
-from dsage.samplers.noise import Noise
 
 # Each changes a risk by about ten nats: from this share on, that shows in the mean.
 _MANY_ZEROS = 0.002
@@ -112,13 +112,8 @@ class LossGame(SumOfOutputs):
         self._full: Floats = self.plain_losses(self.predictions[None], np.arange(self.n_rows))[0]
         self.risk_scale = float(np.abs(self._full).mean())
         self._redraws = self.loss.lowest is not None and self.is_drawn
-        self._more_noise = Noise(
-            Streams(int(self._streams("more-draws").integers(2**62))),
-            self._n_noise,
-            n_replicates=self.noise.n_replicates,
-            n_draws=_MORE_DRAWS * self.noise.n_draws,
-            kind=checked.noise,
-        )
+        streams = Streams(int(self._streams("more-draws").integers(2**62)))
+        self._more_noise = self.noise.other(streams, _MORE_DRAWS)
         self._control = self._find_control()
         self._row_control = self._find_row_control()
         if self._device is not None and DeviceLoss.can_compute(
@@ -229,6 +224,31 @@ class LossGame(SumOfOutputs):
         nothing = np.broadcast_to(self._mean(), self.predictions.shape)
         losses = self.loss.many(self.target, np.stack([nothing, self.predictions]))
         return losses[0], losses[1]
+
+    def draw_need(self) -> DrawNeed:
+        """Return how many draws each risk needs, at least as many as there are; from a pilot.
+
+        Losses that are smooth have a bias from few draws, which the pseudo-values remove up to a
+        rest. For models with overconfident probabilities, or predictions with a long tail, this
+        rest is large. The pilot takes up to 65,536 predictions, or twice as many if it finds a
+        bias. Other losses need no pilot: see `draw_bias`.
+        """
+        n_draws = self.draws_per_risk
+        is_plain = self.interventions is None and self.n_replicates > 1
+        if not (is_plain and self.is_drawn and self.loss.curve == "smooth"):
+            return DrawNeed(n_draws, 0.0)
+        rng = self._streams("draw-need")
+        known, rows = pilot_of(self.n_rows, len(self.feature_names), rng)
+        rows = rows[: max(1, self._max_bytes // (len(known) * self._bytes_per_row()))]
+        source = self.noise.other(Streams(int(rng.integers(2**62))))
+
+        def draw(number: int) -> Floats:
+            means = self._means(known, rows, number, source)
+            return self._redraw(means, known, rows, number) if self._redraws else means
+
+        explained = float((self.base_losses - self.losses).mean())
+        risk = float(self.base_losses.mean())
+        return find_need(draw, lambda means: self._to_risks(means, rows), n_draws, explained, risk)
 
     def draw_bias(self) -> Game | None:
         """Return the game of the bias from few draws; None if it is negligible."""

@@ -106,6 +106,11 @@ class GameOptions(Options):
             raise refusal("n_draws", "known", None, "Call `with_draws` first")
         return self.n_draws // self.n_replicates
 
+    @property
+    def all_draws(self) -> int:
+        """Draws of all replicates."""
+        return self.n_replicates * self.n_draws_each
+
     def row_weights(self, n_rows: int) -> Floats:
         """Return the weights of the rows, with mean one; refuse weights that do not fit."""
         return check_weights(self.sample_weight, n_rows)

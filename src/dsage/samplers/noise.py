@@ -21,6 +21,7 @@ Digits = npt.NDArray[np.uint64]
 Parts = npt.NDArray[Any]
 """Uniforms, or the binary digits of some."""
 
+Kind = Literal["sobol", "independent"]
 KINDS = ("sobol", "independent")
 
 SMALLEST = 2.0**-53
@@ -60,7 +61,7 @@ class Noise:
         *,
         n_replicates: int = 2,
         n_draws: int = 8,
-        kind: Literal["sobol", "independent"] = "sobol",
+        kind: Kind = "sobol",
     ) -> None:
         self._streams = streams
         self.n_features = check_count(n_features, "n_features")
@@ -74,6 +75,13 @@ class Noise:
         n_numbers = self.n_replicates * (1 if kind == "sobol" else self.n_draws) * self.n_features
         self._n_kept = max(1, _KEPT_BYTES // (8 * _CHUNK * n_numbers))
         self._chunks: Recent[Floats | Digits] = Recent(self._n_kept)
+
+    def other(self, streams: Streams, factor: int = 1) -> Noise:
+        """Return independent noise of the same kind, with `factor` times as many draws."""
+        n_draws, n_replicates = factor * self.n_draws, self.n_replicates
+        kind: Kind = "sobol" if self.kind == "sobol" else "independent"
+        given = {"n_replicates": n_replicates, "n_draws": n_draws}
+        return Noise(streams, self.n_features, kind=kind, **given)
 
     def is_same(self, other: Noise) -> bool:
         """Return whether another one has the same uniforms."""

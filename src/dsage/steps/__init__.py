@@ -2,7 +2,7 @@
 
 from dsage.steps.causal import find_range, warn_of_open_directions
 from dsage.steps.clock import Clock
-from dsage.steps.games import GameMaker, row_losses
+from dsage.steps.games import GameMaker, need_draws, row_losses
 from dsage.steps.learning import Learned, learn_parts
 from dsage.steps.record import record_run
 from dsage.steps.separations import group_oracle, use_graph
@@ -17,6 +17,7 @@ __all__ = [
     "group_oracle",
     "learn_parts",
     "make_seed",
+    "need_draws",
     "record_run",
     "row_losses",
     "split_options",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -11,12 +13,14 @@ import pandas as pd
 from dsage.data.frames import take_rows
 from dsage.data.groups import Groups
 from dsage.data.inputs import Inputs
-from dsage.games import Game, Grouped, LossGame
+from dsage.games import Game, GameOptions, Grouped, LossGame
 from dsage.games.base import Rows
 from dsage.graphs import Oracle
 from dsage.models.model import Model
 from dsage.samplers.base import Sampler
 from dsage.steps.separations import group_oracle
+
+logger = logging.getLogger("dsage")
 
 
 class GameMaker:
@@ -42,9 +46,49 @@ class GameMaker:
         game = LossGame(self._model, sampler, X, y, **settings)
         return game if self._groups is None else Grouped(game, self._groups.members)
 
+    def with_enough_draws(
+        self, sampler: Sampler, options: GameOptions, *, may_add: bool
+    ) -> tuple[GameMaker, Game, GameOptions]:
+        """Return the game with as many draws as the loss of its model needs.
+
+        Also the maker of such games, and the options with this number, unless more draws may not
+        be added.
+        """
+        game = self(sampler)
+        enough = need_draws([game], options, may_add=may_add)
+        if enough is options:
+            return self, game, options
+        settings = {**self._settings, "n_draws": enough.n_draws}
+        maker = GameMaker(self._model, self._inputs, settings, self._groups)
+        return maker, maker(sampler), enough
+
     def oracle(self, oracle: Oracle | None) -> Oracle | None:
         """Return the separations between players, from the separations between features."""
         return group_oracle(oracle, self._groups)
+
+
+def need_draws(games: Sequence[Game], options: GameOptions, *, may_add: bool) -> GameOptions:
+    """Return the options with as many draws as the losses of all games need.
+
+    See :meth:`dsage.games.LossGame.draw_need`. The same options if these are enough, or if more may
+    not be added.
+    """
+    if not may_add:
+        return options
+    needs = {}
+    for game in games:
+        for part in game.parts:
+            if isinstance(part, LossGame):
+                needs[part] = part.draw_need()
+    n_draws = max((need.n_draws for need in needs.values()), default=0)
+    for part, need in needs.items():
+        if need.n_draws == n_draws:
+            need.warn(part.loss.name, is_of_classes=part.loss.is_of_classes)
+    if n_draws <= (options.n_draws or 0):
+        return options
+    text = "the predictions of the model need %d draws for each risk, instead of %d"
+    logger.info(text, n_draws, options.n_draws)
+    return replace(options, n_draws=n_draws)
 
 
 def row_losses(game: Game) -> pd.DataFrame:

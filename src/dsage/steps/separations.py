@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from dsage._check import GraphWarning, Setting, Text, warn
 from dsage.data.groups import Groups
 from dsage.estimate import PlanOptions
 from dsage.estimate.graph_use import measure_use
@@ -27,15 +28,29 @@ def use_graph(
 ) -> tuple[Oracle | None, GraphInfo]:
     """Return the separations to use, and the record of the graph.
 
-    A graph that the user did not ask for is used if that makes the estimate cheaper. `oracle`
-    contains the graph's separations between players.
+    A graph that the user did not ask for is used if that makes the estimate cheaper, and if it
+    leaves something to estimate. `oracle` contains the graph's separations between players.
     """
     if oracle is None:
         return None, found.info
     use = measure_use(oracle, options)
-    is_used = found.is_asked or (use.pays and options.estimand != "sage")
+    is_sage = options.estimand == "sage"
+    # Then all values would be zero whatever the model predicts, though it may have learned noise.
+    is_all = use.share_skipped >= 1.0
+    is_used = found.is_asked or (use.pays and not is_all and not is_sage)
     why = None
-    if not is_used:
+    if is_used and is_all and not is_sage:
+        text = (
+            "The graph separates the target from all features: all values are zero by assumption, "
+            "whatever the model predicts. To estimate them without this assumption, use "
+        )
+        warn(Text([text, Setting("estimand", "sage"), "."]), GraphWarning)
+    elif not is_used and is_all:
+        why = (
+            "learned, not used: it separates the target from all features, so that all values "
+            "would be zero by assumption"
+        )
+    elif not is_used:
         why = (
             f"learned, not used: {use.share_skipped:.0%} of the surpluses could be skipped, and "
             f"{use.share_evaluated:.0%} of the coalitions would have to be evaluated"

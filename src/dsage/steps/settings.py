@@ -29,6 +29,7 @@ class Settings:
     checkpoint: Checkpoint | None
     seed: int
     game: GameOptions
+    may_add_draws: bool
     plan: PlanOptions
     seconds: float | None
     sampler_check: bool
@@ -56,6 +57,7 @@ class Settings:
         kept = as_checkpoint(checkpoint)
         seed = make_seed(random_state, kept)
         game = GameOptions.read({**of_game, "random_state": seed})
+        may_add_draws = game.n_draws is None
         if loss is not None:
             game = game.with_draws(loss.n_draws(given.get("tolerance")))
         game.row_weights(len(inputs.y_test))
@@ -67,6 +69,7 @@ class Settings:
             checkpoint=kept,
             seed=seed,
             game=game,
+            may_add_draws=may_add_draws,
             plan=plan,
             seconds=given.get("seconds"),
             sampler_check=sampler_check,

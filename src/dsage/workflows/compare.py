@@ -9,14 +9,13 @@ import numpy as np
 
 from dsage._check import check_member, check_names, make_bar, name_place, refusal
 from dsage._random import RandomState, RngLike, one_seed
-from dsage.data.inputs import Inputs, check_inputs
+from dsage.data.inputs import check_inputs
 from dsage.estimate import Estimate, compare_games, run
 from dsage.games import Game
 from dsage.games.base import Floats
 from dsage.models.losses import Loss
-from dsage.models.resolve import ResolvedModel
 from dsage.result.comparison import ModelComparison
-from dsage.workflows.ground import Ground, find_models, prepare
+from dsage.workflows.ground import find_models, prepare
 
 
 def compare(
@@ -121,7 +120,7 @@ def compare(
         progress=progress,
         options=options,
     )
-    games = {label: _make_game(label, each, ground, inputs) for label, each in resolved.items()}
+    games = ground.make_games({label: (each, inputs) for label, each in resolved.items()}, "model")
     estimates, differences = _run_all(games, first, ground.settings, progress=progress)
     return ModelComparison(
         reference=first,
@@ -133,11 +132,6 @@ def compare(
         sampler=ground.sampler_name,
         n_rows=len(inputs.y_test),
     )
-
-
-def _make_game(label: str, model: ResolvedModel, ground: Ground, inputs: Inputs) -> Game:
-    with name_place(f"model {label!r}"):
-        return ground.make_game(model, inputs)
 
 
 def _run_all(

@@ -115,10 +115,10 @@ def compare_data(
     )
     estimates: dict[str, Estimate] = {}
     losses: dict[str, Floats] = {}
+    games = ground.make_games({each: (resolved[each], inputs[each]) for each in inputs}, "data")
     with make_bar(total=2, desc="comparing", unit="run", disable=not progress) as bar:
-        for label in (one, two):
+        for label, game in games.items():
             with name_place(f"data {label!r}"):
-                game = ground.make_game(resolved[label], inputs[label])
                 estimates[label] = run(game, **ground.settings)
                 losses[label] = full_losses(game)
             bar.update()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dsage._check import check_member, name_place, refusal
@@ -15,7 +15,7 @@ from dsage.games import Game, GameOptions, Grouped, LossGame
 from dsage.graphs import Oracle
 from dsage.models.resolve import ResolvedModel, find_model
 from dsage.samplers.base import Sampler
-from dsage.steps import Clock, Settings, group_oracle, learn_parts, use_graph
+from dsage.steps import Clock, Settings, group_oracle, learn_parts, need_draws, use_graph
 
 LIMITS = ("tolerance", "absolute", "top_k", "seconds", "n_orderings")
 """The limits of a run, see :func:`dsage.estimate.as_stopping`."""
@@ -30,6 +30,7 @@ class Ground:
     oracle: Oracle | None
     groups: Groups | None
     for_game: GameOptions
+    may_add_draws: bool
     plan: dict[str, Any]
     stopping: Stopping | None
 
@@ -38,7 +39,29 @@ class Ground:
         """The options of every run."""
         return {"oracle": self.oracle, "stopping": self.stopping, **self.plan}
 
-    def make_game(self, resolved: ResolvedModel, inputs: Inputs) -> Game:
+    def make_games(
+        self, given: Mapping[str, tuple[ResolvedModel, Inputs]], kind: str
+    ) -> dict[str, Game]:
+        """Return the games of models on the evaluation rows of inputs, by label.
+
+        All have as many draws as the one that needs most. Errors name the `kind` and the label.
+        """
+        games = self._make_all(given, kind)
+        for_game = need_draws(list(games.values()), self.for_game, may_add=self.may_add_draws)
+        if for_game is self.for_game:
+            return games
+        return replace(self, for_game=for_game)._make_all(given, kind)
+
+    def _make_all(
+        self, given: Mapping[str, tuple[ResolvedModel, Inputs]], kind: str
+    ) -> dict[str, Game]:
+        games = {}
+        for label, (resolved, inputs) in given.items():
+            with name_place(f"{kind} {label!r}"):
+                games[label] = self._make_game(resolved, inputs)
+        return games
+
+    def _make_game(self, resolved: ResolvedModel, inputs: Inputs) -> Game:
         """Return the game of a model on the evaluation rows of some inputs."""
         settings = {"loss": resolved.loss, **vars(self.for_game)}
         game = LossGame(resolved.model, self.sampler, inputs.X_test, inputs.y_test, **settings)
@@ -111,6 +134,7 @@ def prepare(
         oracle,
         settings.groups,
         settings.game,
+        settings.may_add_draws,
         vars(settings.plan),
         settings.stopping,
     )

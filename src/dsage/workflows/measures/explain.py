@@ -213,6 +213,8 @@ class _Parts:
         self._inputs, self._resolved = inputs, resolved
         self._groups = None if groups is None else Groups(groups, inputs.names)
         self._options, self._seed = dict(options), seed
+        # As many draws as the loss needs, unless their number is given.
+        self._n_draws: int | None = self._options.get("n_draws")
 
     @property
     def members(self) -> dict[str, tuple[str, ...]]:
@@ -223,16 +225,25 @@ class _Parts:
 
     def game(self, sampler: Sampler, *, grouped: bool = True) -> Any:  # noqa: ANN401
         """Return the game of the losses of mean predictions over draws."""
-        made = LossGame(
+        made = self._loss_game(sampler)
+        if self._n_draws is None:
+            need = made.draw_need()
+            need.warn(made.loss.name, is_of_classes=made.loss.is_of_classes)
+            if need.n_draws > made.draws_per_risk:
+                self._n_draws = need.n_draws
+                made = self._loss_game(sampler)
+        return self._group(made) if grouped else made
+
+    def _loss_game(self, sampler: Sampler) -> LossGame:
+        return LossGame(
             self._resolved.model,
             sampler,
             self._inputs.X_test,
             self._inputs.y_test,
             loss=self._resolved.loss,
             random_state=self._seed,
-            **self._options,
+            **{**self._options, "n_draws": self._n_draws},
         )
-        return self._group(made) if grouped else made
 
     def redrawn(self, sampler: Sampler) -> Game:
         """Return the game of the mean losses of single draws."""

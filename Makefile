@@ -77,6 +77,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.engine
 	$(BIN)/python -m benchmarks.engine_workloads
 	$(BIN)/python -m benchmarks.losses
+	$(BIN)/python -m benchmarks.draw_need
 	$(BIN)/python -m benchmarks.engine_coverage
 	$(BIN)/python -m benchmarks.default_coverage
 	$(BIN)/python -m benchmarks.causal

@@ -270,9 +270,7 @@ def _estimate(
     with clock(Phase.ESTIMATE):
         of_game = {"loss": resolved.loss, **vars(settings.game)}
         make_plain = GameMaker(resolved.model, inputs, of_game, settings.groups)
-        make_game, game, for_game = make_plain.with_enough_draws(
-            fitted.sampler, settings.game, may_add=settings.may_add_draws
-        )
+        make_game, game, for_game = make_plain.with_enough_draws(fitted.sampler, settings)
         oracle, graph_info = use_graph(make_game.oracle(graph.oracle), graph, for_plan)
         estimate = run(
             game,

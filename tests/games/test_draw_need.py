@@ -83,6 +83,8 @@ def test_a_pilot_has_coalitions_of_all_sizes_and_distinct_rows():
     known, rows = pilot_of(5, 1, np.random.default_rng(0))
     assert known.tolist() == [[False]]
     np.testing.assert_array_equal(rows, np.arange(5))
+    known, _ = pilot_of(5, 16, np.random.default_rng(0), n_orderings=2)
+    assert sorted(known.sum(axis=1).tolist()) == [2, 2, 6, 6, 10, 10, 14, 14]
 
 
 def test_only_smooth_losses_of_drawn_predictions_have_a_pilot(rows, amounts):

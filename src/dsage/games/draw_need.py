@@ -15,8 +15,9 @@ from dsage.games.base import Floats, Mask
 _N_ROWS, _KNOWN = 256, (1 / 8, 3 / 8, 5 / 8, 7 / 8)
 # Sets of draws: first few, and more if these show a bias.
 _FEW, _MANY = 4, 8
-# A bias that matters, as a share of what all features explain; and one that is warned of.
-_MATTERS, _IS_LARGE = 0.01, 0.03
+# A bias that matters, as a share of what all features explain, in general and for a tolerance below
+# twice as much; and one that is warned of.
+_MATTERS, _IS_PRECISE, _IS_LARGE = 0.01, 0.005, 0.03
 # What all features explain counts as this share of the risk at least.
 _LEAST_EXPLAINED = 0.1
 
@@ -29,8 +30,8 @@ class DrawNeed(NamedTuple):
     n_draws : int
         Draws for each row and coalition.
     left : float
-        The bias of these draws, or of half of them if they are the most that are considered. A
-        share of what all features explain, less its standard error.
+        The bias of these draws, or of half of them if they are the most that are considered, as a
+        share of what all features explain.
     """
 
     n_draws: int
@@ -56,16 +57,29 @@ class DrawNeed(NamedTuple):
 
 
 def pilot_of(
-    n_rows: int, n_features: int, rng: np.random.Generator
+    n_rows: int, n_features: int, rng: np.random.Generator, n_orderings: int = 1
 ) -> tuple[Mask, npt.NDArray[np.intp]]:
-    """Return coalitions of the features, and rows, for a pilot."""
+    """Return coalitions of the features, from some orderings, and rows, for a pilot."""
     rows = np.sort(rng.choice(n_rows, min(_N_ROWS, n_rows), replace=False))
-    order = rng.permutation(n_features)
     lengths = sorted({int(share * n_features) for share in _KNOWN})
-    known = np.zeros((len(lengths), n_features), dtype=np.bool_)
-    for coalition, length in zip(known, lengths, strict=True):
-        coalition[order[:length]] = True
-    return known, rows
+    known = np.zeros((n_orderings, len(lengths), n_features), dtype=np.bool_)
+    for coalitions in known:
+        order = rng.permutation(n_features)
+        for coalition, length in zip(coalitions, lengths, strict=True):
+            coalition[order[:length]] = True
+    return np.unique(known.reshape(-1, n_features), axis=0), rows
+
+
+def bias_for(tolerance: float | None) -> float:
+    """Return the bias that matters for a tolerance; None for the default rule.
+
+    Examples
+    --------
+    >>> bias_for(None), bias_for(0.05), bias_for(0.01)
+    (0.01, 0.01, 0.005)
+    """
+    is_precise = tolerance is not None and tolerance < 2 * _MATTERS
+    return _IS_PRECISE if is_precise else _MATTERS
 
 
 def find_need(
@@ -74,11 +88,11 @@ def find_need(
     n_draws: int,
     explained: float,
     risk: float,
+    matters: float = _MATTERS,
 ) -> DrawNeed:
     """Return how many draws leave hardly any bias: `n_draws`, or 2, 4 or 8 times as many.
 
-    Estimates from few draws are compared with those from all sets of draws. A difference counts
-    if it exceeds its standard error by 1 % of what all features explain.
+    Estimates from few draws are compared with those from all sets of draws.
 
     Parameters
     ----------
@@ -91,6 +105,8 @@ def find_need(
         The smallest number of draws.
     explained, risk : float
         By how much all features together lower the risk, and the risk with nothing known.
+    matters : float
+        The bias that matters, as a share of what all features explain.
     """
     scale = max(abs(explained), _LEAST_EXPLAINED * abs(risk))
     if not scale > 0.0:
@@ -98,17 +114,17 @@ def find_need(
     means: list[Floats] = []
     for n_sets in (_FEW, _MANY):
         means += [draw(number) for number in range(len(means), n_sets)]
-        biases = _sure_biases(np.stack(means), to_risks)
+        biases = _biases(np.stack(means), to_risks)
         for power, bias in enumerate(biases):
-            if bias <= _MATTERS * scale:
+            if bias <= matters * scale:
                 return DrawNeed(n_draws << power, bias / scale)
     return DrawNeed(n_draws * _MANY, biases[-1] / scale)
 
 
-def _sure_biases(means: Floats, to_risks: Callable[[Floats], Floats]) -> list[float]:
+def _biases(means: Floats, to_risks: Callable[[Floats], Floats]) -> list[float]:
     """Return the largest bias of a coalition from 1, 2, 4, ... sets, but not all.
 
-    Less its standard error. `means` have shape (n_sets, n_coalitions, n_rows, n_replicates, ...).
+    `means` have shape (n_sets, n_coalitions, n_rows, n_replicates, ...).
     """
     risks, size = [], 1
     while size <= len(means):

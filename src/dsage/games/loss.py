@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from dsage.games.apart import Apart, SumOfOutputs
 from dsage.games.base import Floats, Game, Mask, Rows, mean_within
 from dsage.games.device_loss import MOST_SPREAD, DeviceLoss
 from dsage.games.draw_bias import DrawBias
-from dsage.games.draw_need import DrawNeed, find_need, pilot_of
+from dsage.games.draw_need import DrawNeed, bias_for, find_need, pilot_of
 from dsage.games.expected import N_MEAN
 from dsage.games.first_level import LinkedLoss, find_first_levels
 from dsage.games.linear_causal import LinearCausal
@@ -225,20 +225,23 @@ class LossGame(SumOfOutputs):
         losses = self.loss.many(self.target, np.stack([nothing, self.predictions]))
         return losses[0], losses[1]
 
-    def draw_need(self) -> DrawNeed:
+    def draw_need(self, tolerance: float | None = None) -> DrawNeed:
         """Return how many draws each risk needs, at least as many as there are; from a pilot.
 
         Losses that are smooth have a bias from few draws, which the pseudo-values remove up to a
         rest. For models with overconfident probabilities, or predictions with a long tail, this
-        rest is large. The pilot takes up to 65,536 predictions, or twice as many if it finds a
-        bias. Other losses need no pilot: see `draw_bias`.
+        rest is large. The pilot takes up to 65,536 predictions with 16 draws, and twice as many for
+        a tolerance below 2 %, and again if it finds a bias. Other losses need no pilot: see
+        `draw_bias`.
         """
         n_draws = self.draws_per_risk
         is_plain = self.interventions is None and self.n_replicates > 1
         if not (is_plain and self.is_drawn and self.loss.curve == "smooth"):
             return DrawNeed(n_draws, 0.0)
         rng = self._streams("draw-need")
-        known, rows = pilot_of(self.n_rows, len(self.feature_names), rng)
+        matters = bias_for(tolerance)
+        n_orderings = 1 if matters == bias_for(None) else 2
+        known, rows = pilot_of(self.n_rows, len(self.feature_names), rng, n_orderings)
         rows = rows[: max(1, self._max_bytes // (len(known) * self._bytes_per_row()))]
         source = self.noise.other(Streams(int(rng.integers(2**62))))
 
@@ -248,7 +251,8 @@ class LossGame(SumOfOutputs):
 
         explained = float((self.base_losses - self.losses).mean())
         risk = float(self.base_losses.mean())
-        return find_need(draw, lambda means: self._to_risks(means, rows), n_draws, explained, risk)
+        means_to_risks = partial(self._to_risks, rows=rows)
+        return find_need(draw, means_to_risks, n_draws, explained, risk, matters)
 
     def draw_bias(self) -> Game | None:
         """Return the game of the bias from few draws; None if it is negligible."""

@@ -19,6 +19,7 @@ from dsage.graphs import Oracle
 from dsage.models.model import Model
 from dsage.samplers.base import Sampler
 from dsage.steps.separations import group_oracle
+from dsage.steps.settings import Settings
 
 logger = logging.getLogger("dsage")
 
@@ -47,19 +48,19 @@ class GameMaker:
         return game if self._groups is None else Grouped(game, self._groups.members)
 
     def with_enough_draws(
-        self, sampler: Sampler, options: GameOptions, *, may_add: bool
+        self, sampler: Sampler, settings: Settings
     ) -> tuple[GameMaker, Game, GameOptions]:
         """Return the game with as many draws as the loss of its model needs.
 
-        Also the maker of such games, and the options with this number, unless more draws may not
-        be added.
+        Also the maker of such games, and the options with this number, unless the user has chosen
+        another one.
         """
         game = self(sampler)
-        enough = need_draws([game], options, may_add=may_add)
-        if enough is options:
-            return self, game, options
-        settings = {**self._settings, "n_draws": enough.n_draws}
-        maker = GameMaker(self._model, self._inputs, settings, self._groups)
+        enough = need_draws([game], settings)
+        if enough is settings.game:
+            return self, game, enough
+        of_game = {**self._settings, "n_draws": enough.n_draws}
+        maker = GameMaker(self._model, self._inputs, of_game, self._groups)
         return maker, maker(sampler), enough
 
     def oracle(self, oracle: Oracle | None) -> Oracle | None:
@@ -67,19 +68,20 @@ class GameMaker:
         return group_oracle(oracle, self._groups)
 
 
-def need_draws(games: Sequence[Game], options: GameOptions, *, may_add: bool) -> GameOptions:
-    """Return the options with as many draws as the losses of all games need.
+def need_draws(games: Sequence[Game], settings: Settings) -> GameOptions:
+    """Return the options of games, with as many draws as the losses of all of them need.
 
-    See :meth:`dsage.games.LossGame.draw_need`. The same options if these are enough, or if more may
-    not be added.
+    See :meth:`dsage.games.LossGame.draw_need`. The same options if these are enough, or if the user
+    has chosen a number.
     """
-    if not may_add:
+    options = settings.game
+    if not settings.may_add_draws:
         return options
     needs = {}
     for game in games:
         for part in game.parts:
             if isinstance(part, LossGame):
-                needs[part] = part.draw_need()
+                needs[part] = part.draw_need(settings.tolerance)
     n_draws = max((need.n_draws for need in needs.values()), default=0)
     for part, need in needs.items():
         if need.n_draws == n_draws:

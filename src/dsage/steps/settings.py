@@ -30,6 +30,7 @@ class Settings:
     seed: int
     game: GameOptions
     may_add_draws: bool
+    tolerance: float | None
     plan: PlanOptions
     seconds: float | None
     sampler_check: bool
@@ -70,6 +71,7 @@ class Settings:
             seed=seed,
             game=game,
             may_add_draws=may_add_draws,
+            tolerance=given.get("tolerance"),
             plan=plan,
             seconds=given.get("seconds"),
             sampler_check=sampler_check,

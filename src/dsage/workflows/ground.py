@@ -29,8 +29,8 @@ class Ground:
     sampler_name: str
     oracle: Oracle | None
     groups: Groups | None
+    of_run: Settings
     for_game: GameOptions
-    may_add_draws: bool
     plan: dict[str, Any]
     stopping: Stopping | None
 
@@ -47,7 +47,7 @@ class Ground:
         All have as many draws as the one that needs most. Errors name the `kind` and the label.
         """
         games = self._make_all(given, kind)
-        for_game = need_draws(list(games.values()), self.for_game, may_add=self.may_add_draws)
+        for_game = need_draws(list(games.values()), self.of_run)
         if for_game is self.for_game:
             return games
         return replace(self, for_game=for_game)._make_all(given, kind)
@@ -133,8 +133,8 @@ def prepare(
         learned.sampler.info.name,
         oracle,
         settings.groups,
+        settings,
         settings.game,
-        settings.may_add_draws,
         vars(settings.plan),
         settings.stopping,
     )

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
-from dsage.games import LossGame, expected
+from dsage.games import Grouped, LossGame, expected
+from dsage.games.cached import Cached
 from dsage.samplers import Gaussian
 
 RNG = np.random.default_rng(3)
@@ -62,3 +63,19 @@ def test_what_is_not_drawn_has_no_trees(monkeypatch, kind):
     found = LossGame(model, sampler, X, Y, random_state=0)
     assert not found.is_drawn
     assert found._trees is None
+
+
+@pytest.mark.parametrize(("n_trees", "n_rows"), [(15, 64), (80, 32)])
+def test_units_of_few_trees_have_more_rows(monkeypatch, n_trees, n_rows):
+    """Calls cost more than predictions; but not those of many trees, or of the model itself."""
+    labels = (Y > 0).astype(int)
+    # Trees of so many leaves are not put together.
+    model = HistGradientBoostingClassifier(max_iter=n_trees, min_samples_leaf=5, random_state=0)
+    model.fit(X, labels)
+    monkeypatch.setattr(expected, "_MANY_DRAWS", 1)
+    found = LossGame(model, SAMPLER, X, labels, random_state=0)
+    assert found._trees.n_trees == n_trees
+    for each in (found, Grouped(found, {"ab": found.feature_names[:2]}), Cached(found)):
+        assert each.rows_of_unit == n_rows
+    plain = LossGame(model.predict_proba, SAMPLER, X, labels, loss="cross_entropy", random_state=0)
+    assert plain.rows_of_unit == 32

@@ -208,12 +208,20 @@ class Game(ABC):
         return max((game.draws_per_risk for game in self.inner.values()), default=0)
 
     @property
+    def has_cheap_draws(self) -> bool:
+        """Whether predictions for draws take less time than the calls that make them."""
+        inner = self.inner.values()
+        return bool(inner) and all(game.has_cheap_draws for game in inner)
+
+    @property
     def rows_of_unit(self) -> int:
         """The number of rows on which an ordering is evaluated, if rows are dear.
 
-        Half as many with more draws for each than squared error has by default.
+        Half as many with more draws for each than squared error has by default, unless these are
+        cheap.
         """
-        return _ROWS_DRAWN // 2 if self.draws_per_risk > _FEW_DRAWS else _ROWS_DRAWN
+        is_half = self.draws_per_risk > _FEW_DRAWS and not self.has_cheap_draws
+        return _ROWS_DRAWN // 2 if is_half else _ROWS_DRAWN
 
     @property
     def n_predicted(self) -> int:

@@ -32,6 +32,8 @@ from dsage.samplers.recent import Recent
 _COPIED_BYTES = 2**26
 N_MEAN = 1 << 12
 """Draws for the mean prediction, which is the same for all rows."""
+# Trees whose predictions take less time than the calls that make draws.
+_FEW_TREES = 64
 # Draws for all rows along an ordering and its reverse from which on a model is read:
 # this takes as long as it predicts some thousand rows, and a run has several orderings.
 _MANY_DRAWS = 1 << 12
@@ -106,6 +108,11 @@ class Expected(Predicted):
     def draws_per_risk(self) -> int:
         """The number of draws for each mean, of all replicates; 0 if the means are known."""
         return self.noise.n_replicates * self.noise.n_draws if self.is_drawn else 0
+
+    @property
+    def has_cheap_draws(self) -> bool:
+        """Whether the model is a few trees whose leaves have masks."""
+        return self._trees is not None and self._trees.n_trees <= _FEW_TREES
 
     @property
     def cost_of_means(self) -> float:

@@ -105,6 +105,11 @@ class TreeMasks:
         """Number of outputs of the model."""
         return 2 if self.link == "logistic" else len(self.intercept)
 
+    @property
+    def n_trees(self) -> int:
+        """Number of trees, of which some are several of the model's."""
+        return len(self._first)
+
     def pick(self, output: int) -> Self:
         """Return the predictions of a single output of the model."""
         picked = copy.copy(self)

@@ -1,5 +1,7 @@
 """How many draws a risk needs: more for long tails and overconfident models, and no more for others."""
 
+from time import sleep
+
 import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -65,6 +67,19 @@ def test_draws_are_doubled_until_the_bias_does_not_matter(explained, factor, n_s
     assert need.n_draws == 16 * factor
     assert asked == list(range(n_sets))
     assert (need.left <= 0.01) == (factor < 8)
+
+
+def test_there_is_no_pilot_that_takes_a_large_part_of_the_time():
+    asked = []
+
+    def draw(number):
+        asked.append(number)
+        sleep(0.05)
+        return np.random.default_rng(number).normal(size=(2, 50, 2))
+
+    assert find_need(draw, np.square, 16, 1.0, 1.0, seconds=1.0) == DrawNeed(16, 0.0)
+    assert asked == [0]
+    assert find_need(draw, np.square, 16, 1.0, 1.0, seconds=60.0).n_draws > 16
 
 
 def test_a_bias_is_compared_with_the_risk_if_little_is_explained():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +19,8 @@ _FEW, _MANY = 4, 8
 # A bias that matters, as a share of what all features explain, in general and for a tolerance below
 # twice as much; and one that is warned of.
 _MATTERS, _IS_PRECISE, _IS_LARGE = 0.01, 0.005, 0.03
+# The share of a time limit that a pilot may take.
+_SHARE = 0.1
 # What all features explain counts as this share of the risk at least.
 _LEAST_EXPLAINED = 0.1
 
@@ -89,6 +92,7 @@ def find_need(
     explained: float,
     risk: float,
     matters: float = _MATTERS,
+    seconds: float | None = None,
 ) -> DrawNeed:
     """Return how many draws leave hardly any bias: `n_draws`, or 2, 4 or 8 times as many.
 
@@ -107,11 +111,17 @@ def find_need(
         By how much all features together lower the risk, and the risk with nothing known.
     matters : float
         The bias that matters, as a share of what all features explain.
+    seconds : float, optional
+        The time limit of the run. If the first sets would take more than a tenth of it, there is no
+        pilot.
     """
     scale = max(abs(explained), _LEAST_EXPLAINED * abs(risk))
     if not scale > 0.0:
         return DrawNeed(n_draws, 0.0)
-    means: list[Floats] = []
+    start = perf_counter()
+    means = [draw(0)]
+    if seconds is not None and _FEW * (perf_counter() - start) > _SHARE * seconds:
+        return DrawNeed(n_draws, 0.0)
     for n_sets in (_FEW, _MANY):
         means += [draw(number) for number in range(len(means), n_sets)]
         biases = _biases(np.stack(means), to_risks)

@@ -225,14 +225,14 @@ class LossGame(SumOfOutputs):
         losses = self.loss.many(self.target, np.stack([nothing, self.predictions]))
         return losses[0], losses[1]
 
-    def draw_need(self, tolerance: float | None = None) -> DrawNeed:
+    def draw_need(self, tolerance: float | None = None, seconds: float | None = None) -> DrawNeed:
         """Return how many draws each risk needs, at least as many as there are; from a pilot.
 
         Losses that are smooth have a bias from few draws, which the pseudo-values remove up to a
         rest. For models with overconfident probabilities, or predictions with a long tail, this
         rest is large. The pilot takes up to 65,536 predictions with 16 draws, and twice as many for
-        a tolerance below 2 %, and again if it finds a bias. Other losses need no pilot: see
-        `draw_bias`.
+        a tolerance below 2 %, and again if it finds a bias; none, if that would take more than a
+        tenth of the time limit, `seconds`. Other losses need no pilot: see `draw_bias`.
         """
         n_draws = self.draws_per_risk
         is_plain = self.interventions is None and self.n_replicates > 1
@@ -252,7 +252,7 @@ class LossGame(SumOfOutputs):
         explained = float((self.base_losses - self.losses).mean())
         risk = float(self.base_losses.mean())
         means_to_risks = partial(self._to_risks, rows=rows)
-        return find_need(draw, means_to_risks, n_draws, explained, risk, matters)
+        return find_need(draw, means_to_risks, n_draws, explained, risk, matters, seconds)
 
     def draw_bias(self) -> Game | None:
         """Return the game of the bias from few draws; None if it is negligible."""

@@ -81,7 +81,7 @@ def need_draws(games: Sequence[Game], settings: Settings) -> GameOptions:
     for game in games:
         for part in game.parts:
             if isinstance(part, LossGame):
-                needs[part] = part.draw_need(settings.tolerance)
+                needs[part] = part.draw_need(settings.tolerance, settings.seconds)
     n_draws = max((need.n_draws for need in needs.values()), default=0)
     for part, need in needs.items():
         if need.n_draws == n_draws:

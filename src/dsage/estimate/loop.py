@@ -11,6 +11,7 @@ import numpy as np
 
 from dsage._files import Arrays, arrays_under, nest_arrays
 from dsage.data.pools import single_blas
+from dsage.estimate.accumulate.control import Control
 from dsage.estimate.accumulate.history import History
 from dsage.estimate.assemble import assemble
 from dsage.estimate.clock import Clock, TimeUpError
@@ -268,7 +269,9 @@ class Estimation:
             asking = [played(*each) for each in given]
         with self.clock.measure(term, len(units), self._n_needed(term)) as watch:
             self.plan.jobs.on_piece = partial(self._look_at, watch)
-            self.plan.jobs.meanwhile = partial(self._prepare_control, 0 if term else len(units))
+            if self.plan.control is not None:
+                n_more = 0 if term else len(units)
+                self.plan.jobs.meanwhile = partial(self._prepare_control, self.plan.control, n_more)
             try:
                 outcomes = _play_together(asking, self.plan.game)
             finally:
@@ -370,26 +373,24 @@ class Estimation:
             return
         # Some of it may have been computed alongside other processes, with one thread.
         with single_blas():
-            bound, n_main, rate = self._find_aim()
-            is_done = control.refine(bound, n_main, self.clock.is_over, rate, self._wanted)
+            bound, rate = self._find_aim()
+            is_done = control.refine(bound, self.n_units, self.clock.is_over, rate, self._wanted)
         if is_done:
             self._refined_at = n_units
 
-    def _prepare_control(self, n_more: int, is_over: Callable[[], bool]) -> None:
+    def _prepare_control(self, control: Control, n_more: int, is_over: Callable[[], bool]) -> None:
         """Compute the first level as far as it will be needed after more units."""
-        control, n_main = self.plan.control, self.n_units
-        if control is None:
-            return
+        n_main = self.n_units
         if control.is_exact:
             control.prepare(is_over)
         elif n_main and self._totals.slope:
-            bound, _, rate = self._find_aim()
+            bound, rate = self._find_aim()
             # Variances fall with the number of units.
             bound *= n_main / (n_main + n_more)
             control.prepare(is_over, bound, n_main + n_more, rate, self._wanted)
 
-    def _find_aim(self) -> tuple[float, int, float]:
-        """Return the variance that the first level may have, the units so far, and the rate.
+    def _find_aim(self) -> tuple[float, float]:
+        """Return the variance that the first level may have, and the rate.
 
         The rate is what a second of the main term takes away from the variance.
         """
@@ -397,13 +398,12 @@ class Estimation:
         rest = float(totals.own_variance(0)[wanted].sum())
         rest += float(totals.draw_variance(0)[wanted].sum())
         rest /= totals.slope**2
-        n_main = totals.tallies[0].n_units
         rate = 0.0
         is_cheap = len(self.plan.names) <= _FEW_FEATURES and self.plan.is_drawn
         if not (is_cheap and wanted.all()):
             seconds = self.plan.seconds_a_unit * min(2.0 * float(wanted.mean()), 1.0)
-            rate = rest / n_main / seconds
-        return _CONTROL_SHARE * rest, n_main, rate
+            rate = rest / self.n_units / seconds
+        return _CONTROL_SHARE * rest, rate
 
 
 def _play_together(asking: Sequence[Asking[Outcome]], game: Cached) -> list[Outcome]:

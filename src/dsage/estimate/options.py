@@ -45,7 +45,8 @@ class PlanOptions(Options):
         orderings as a sample.
     rows_per_ordering : int, optional
         Number of rows on which a batch of orderings is evaluated. By default 64 if risks are drawn,
-        or 32 if they have more than 8 draws each, as for cross entropy. It is at least the number
+        or 32 if they have more than 8 draws each, as for cross entropy, unless the model is at
+        most 64 trees that are read. It is at least the number
         of features, up to 127 of them; with more, it falls: 54 with 300, 16 with 1,000. It is 1,024
         if risks are not drawn, and all rows for given orderings.
     audit : bool, default=True

@@ -45,6 +45,7 @@ class GameOptions(Options):
     n_draws : int, optional
         Draws for each row and coalition; a multiple of `n_replicates`. By default the number
         that the loss needs, see :meth:`dsage.models.losses.Loss.n_draws`: 8 for squared error.
+        `explain` uses more if the model needs them, see :meth:`dsage.games.LossGame.draw_need`.
     n_replicates : int, default=2
         Number of independent sets of draws. A single one allows no jackknife, and no estimate of
         its error.

@@ -1,8 +1,9 @@
 """Processes that help with a long run automatically, if that is safe.
 
-The process of the run answers requests itself. If that takes longer than some seconds, it starts
-helpers on the idle processors, continues until they have the game, and then shares the requests
-with them. The answers are the same to the bit. The progress bar and the log name the processes.
+The process of the run answers requests itself. If that takes some seconds, or the forecast is that
+it will, it starts helpers on the idle processors, continues until they have the game, and then
+shares the requests with them. The answers are the same to the bit. The progress bar and the log
+name the processes.
 """
 
 from __future__ import annotations

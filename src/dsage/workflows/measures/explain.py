@@ -229,8 +229,9 @@ class _Parts:
         if self._n_draws is None:
             need = made.draw_need()
             need.warn(made.loss.name, is_of_classes=made.loss.is_of_classes)
+            # Without draws there are none to choose.
+            self._n_draws = need.n_draws or None
             if need.n_draws > made.draws_per_risk:
-                self._n_draws = need.n_draws
                 made = self._loss_game(sampler)
         return self._group(made) if grouped else made
 
